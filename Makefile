@@ -1,0 +1,46 @@
+# The two commands a newcomer needs are `make demo` and `make test`; both create .venv first.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format lock clean
+
+help:
+	@echo "make demo    the main job end to end: train a skill, gate it, report it (no key, no network)"
+	@echo "make test    every test"
+	@echo "make check   format, lint, types, layers and the fast tests, in under a minute"
+	@echo "make format  let ruff mend what it can"
+	@echo "make lock    pin requirements/*.txt anew from pyproject.toml"
+
+$(STAMP): requirements/dev.txt pyproject.toml
+	@echo "Setting up .venv from requirements/dev.txt (pinned, with hashes) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+	@echo "Ready: $(BIN)/whet"
+
+demo: $(STAMP)
+	@$(BIN)/whet demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check: $(STAMP)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+format: $(STAMP)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: $(STAMP)
+	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements/run.txt
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements/dev.txt
+
+clean:
+	rm -rf .venv .pytest_cache .ruff_cache .import_linter_cache dist

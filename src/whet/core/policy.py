@@ -1,0 +1,52 @@
+"""Who acts: everything that decides how an agent behaves, frozen and named by its content."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cached_property
+
+import msgspec
+
+from whet.core.calls import ModelRef, Sampling
+from whet.core.content import fingerprint
+from whet.core.skill import Skill
+
+
+class ToolMode(StrEnum):
+    NATIVE = "native"
+    """The endpoint's own tool calls."""
+    TEXT = "text"
+    """Calls written as text, for models without tool calls."""
+
+
+class Harness(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a policy is driven."""
+
+    kind: str = "chat"
+    max_turns: int = 30
+    """Model calls an episode may take."""
+    max_episode_tokens: int = 200_000
+    """Tokens an episode may use, in and out, before it is ended and judged as it stands."""
+    tool_mode: ToolMode = ToolMode.NATIVE
+
+
+class AdapterRef(msgspec.Struct, frozen=True):
+    """LoRA weights by content, with the identity of the base model that they fit."""
+
+    fingerprint: str
+    base: str
+
+
+class Policy(msgspec.Struct, frozen=True, dict=True):
+    model: ModelRef
+    sampling: Sampling = Sampling()
+    skill: Skill = Skill({})
+    adapter: AdapterRef | None = None
+    harness: Harness = Harness()
+
+    def with_skill(self, skill: Skill) -> Policy:
+        return msgspec.structs.replace(self, skill=skill)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return fingerprint("policy", self.model, self.sampling, self.skill.files, self.adapter, self.harness)

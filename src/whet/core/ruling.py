@@ -1,0 +1,44 @@
+"""What learners hand to the gate, and what the gate says."""
+
+from __future__ import annotations
+
+import msgspec
+
+from whet.core.policy import Policy
+from whet.core.skill import EditResult, FailurePattern
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    """A candidate and its reasons. No candidate: there was nothing to propose, and `skipped` says why."""
+
+    candidate: Policy | None
+    edits: tuple[EditResult, ...] = ()
+    reasoning: str = ""
+    patterns: tuple[FailurePattern, ...] = ()
+    skipped: str = ""
+    fallbacks: tuple[str, ...] = ()
+    """Optimizer answers that could not be used, and what was done instead."""
+
+
+class Score(msgspec.Struct, frozen=True):
+    """Means over the tasks of a split."""
+
+    hard: float
+    soft: float
+    count: int
+
+
+class Ruling(msgspec.Struct, frozen=True):
+    accepted: bool
+    new_best: bool
+    candidate: float
+    incumbent: float
+    best: float
+    reason: str
+    """One plain sentence."""
+    fixed: int = 0
+    broke: int = 0
+    both: int = 0
+    neither: int = 0
+    rollouts: int = 0
+    saved: int = 0
