@@ -15,7 +15,7 @@ from whet.core.calls import (
     Sampling,
     Usage,
 )
-from whet.core.clock import Clock, SystemClock
+from whet.core.clock import Clock, SystemClock, Timer
 from whet.core.content import Json, content_key, fingerprint, seed_from
 from whet.core.errors import (
     BadReply,
@@ -36,6 +36,7 @@ from whet.core.errors import (
     UserError,
     WhetError,
     WorldFault,
+    cause_of,
 )
 from whet.core.learning import Learner, Step
 from whet.core.messages import (
@@ -125,6 +126,7 @@ __all__ = [
     "StoreTooNew",
     "SystemClock",
     "Task",
+    "Timer",
     "TextPart",
     "ToolCall",
     "ToolFault",
@@ -139,6 +141,7 @@ __all__ = [
     "World",
     "WorldFault",
     "assistant",
+    "cause_of",
     "content_key",
     "dollars",
     "fingerprint",

@@ -111,12 +111,11 @@ class ModelReply(msgspec.Struct, frozen=True, omit_defaults=True):
         return assistant(self.text, self.tool_calls)
 
 
-class ModelRef(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Which model, and where: no credentials."""
+class ModelRef(msgspec.Struct, frozen=True):
+    """Which model, not where it is reached: a server that moves to another port is still the same model."""
 
     provider: str
     name: str
-    base_url: str = ""
 
     def __str__(self) -> str:
         return f"{self.provider}/{self.name}"

@@ -22,6 +22,9 @@ WhetError                     the root; carries what to do next in `hint`
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import cast
+
 
 class WhetError(Exception):
     """One line of what happened, and in `hint` one line of what to do about it."""
@@ -107,3 +110,17 @@ class StoreTooNew(StoreError):
 
 class RunStopped(WhetError):
     pass
+
+
+def cause_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What to tell of a group: the first error of ours in it, else the first of any kind."""
+    leaves = list(_leaves(group))
+    return next((leaf for leaf in leaves if isinstance(leaf, WhetError)), leaves[0])
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error

@@ -18,6 +18,8 @@ class Step(msgspec.Struct, frozen=True):
     number: int
     total: int
     epoch: int
+    key: bytes
+    """Names the step within its run: chance and calls that belong to it are derived from here."""
 
 
 class Learner(Protocol):
@@ -27,8 +29,4 @@ class Learner(Protocol):
         `evidence` is in task order and still arriving: a learner may begin on what is there, but what it proposes
         must not depend on the order of arrival.
         """
-        ...
-
-    def ruled(self, proposal: Proposal, accepted: bool, before: float, after: float, step: Step) -> None:
-        """Told how its proposal fared, so that it does not propose the same again."""
         ...

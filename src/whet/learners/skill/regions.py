@@ -1,0 +1,49 @@
+"""Which parts of a skill document no step may touch: its front matter, and regions between marker comments."""
+
+from __future__ import annotations
+
+import re
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n.*?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_NAMES = ("SLOW_UPDATE", "APPENDIX")
+_MARKER = re.compile(r"<!--\s*(?:" + "|".join(_NAMES) + r")_(?:START|END)\s*-->", re.IGNORECASE)
+_REGIONS = tuple(
+    re.compile(rf"<!--\s*{name}_START\s*-->.*?(?:<!--\s*{name}_END\s*-->|\Z)", re.DOTALL | re.IGNORECASE)
+    for name in _NAMES
+)
+
+Span = tuple[int, int]
+
+
+def protected_spans(text: str) -> list[Span]:
+    """In order. A region whose end marker is missing reaches to the end of the document."""
+    found = [match.span() for pattern in (_FRONT_MATTER, *_REGIONS) for match in pattern.finditer(text)]
+    stray = [match.span() for match in _MARKER.finditer(text)]
+    return _joined(sorted(found + stray))
+
+
+def append_position(text: str) -> int:
+    """Where appended text goes: before the first region, else at the end."""
+    starts = [match.start() for pattern in _REGIONS for match in pattern.finditer(text)]
+    return min(starts, default=len(text))
+
+
+def without_markers(text: str) -> str:
+    """Text from a model, with nothing left that looks like a marker: not even what removing one would form."""
+    while (cleaned := _MARKER.sub("", text)) != text:
+        text = cleaned
+    return text
+
+
+def overlaps(span: Span, protected: list[Span]) -> bool:
+    return any(span[0] < end and start < span[1] for start, end in protected)
+
+
+def _joined(spans: list[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for start, end in spans:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return joined

@@ -1,0 +1,103 @@
+"""Opens the models of a run: one recorded model a role, over endpoints that they may share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import cast
+
+from whet.core import Clock, ConfigError, ModelRef, Nanodollars, Usage
+from whet.models.http import HttpSender
+from whet.models.ledger import Caps, Ledger
+from whet.models.limits import Places
+from whet.models.prices import Prices
+from whet.models.providers import resolve
+from whet.models.recorded import RecordedModel, Sender
+from whet.models.roles import RoleSettings
+from whet.models.scripted import Script, ScriptedSender
+from whet.models.transport import AioTransport, Transport
+from whet.project import find
+from whet.store import RunStore
+
+SCRIPTED = "scripted/"
+
+
+class Models:
+    """What the roles of one run share: transport, limits by endpoint, prices."""
+
+    def __init__(
+        self,
+        *,
+        environ: Mapping[str, str],
+        base_dir: Path,
+        prices: Prices,
+        clock: Clock,
+        transport: Transport | None = None,
+    ) -> None:
+        self._environ = environ
+        self._base_dir = base_dir
+        self._prices = prices
+        self._clock = clock
+        self._transport = transport or AioTransport()
+        self._places: dict[str, Places] = {}
+
+    def check(self, role: str, settings: RoleSettings, caps: Caps) -> ModelRef:
+        """Which model it is. Raises what `open` would, and sends nothing."""
+        ref, _, _ = self._sender(role, settings)
+        self._price(role, ref, caps)
+        return ref
+
+    def open(self, role: str, settings: RoleSettings, store: RunStore, ledger: Ledger) -> RecordedModel:
+        """Raises ConfigError or CredentialsError before anything is sent."""
+        ref, sender, address = self._sender(role, settings)
+        return RecordedModel(
+            role,
+            ref,
+            sender,
+            store=store,
+            ledger=ledger,
+            places=self._places.setdefault(address, Places(settings.max_in_flight, self._clock)),
+            clock=self._clock,
+            price=self._price(role, ref, ledger.caps),
+            settings=settings,
+        )
+
+    async def aclose(self) -> None:
+        await self._transport.close()
+
+    def _sender(self, role: str, settings: RoleSettings) -> tuple[ModelRef, Sender, str]:
+        if not settings.model:
+            raise ConfigError(f"{role}.model is missing", hint='Such as model = "openai/gpt-5.5".')
+        if settings.model.startswith(SCRIPTED):
+            ref, script = _script(role, settings.model.removeprefix(SCRIPTED), self._base_dir)
+            return ref, ScriptedSender(script), settings.model
+        provider = resolve(
+            settings.model, base_url=settings.base_url, options=settings, environ=self._environ, clock=self._clock
+        )
+        sender = HttpSender(provider, self._transport, self._clock, stream=settings.stream)
+        return provider.ref, sender, provider.base_url
+
+    def _price(self, role: str, ref: ModelRef, caps: Caps) -> Callable[[Usage], Nanodollars]:
+        if self._prices.find(ref) is None:
+            if caps.usd is not None:
+                raise ConfigError(
+                    f"budget.usd is set, but the price of {role}.model = {str(ref)!r} is not known",
+                    hint=f'Say it: [prices."{ref}"] input = … and output = … (dollars per million tokens).',
+                )
+            return _free
+        return lambda usage: self._prices.cost(ref, usage) or 0
+
+
+def _script(role: str, reference: str, base_dir: Path) -> tuple[ModelRef, Script]:
+    """The function, and a name that changes with its file: answers of an older version are not its own."""
+    module, function = find(reference, base_dir, where=f"{role}.model")
+    if not callable(function):
+        raise ConfigError(f"{role}.model: {reference} is not a function", hint='Write "scripted/file.py:function".')
+    source = Path(module.__file__).read_bytes() if module.__file__ else b""
+    name = f"{reference}@{blake2b(source, digest_size=4).hexdigest()}"
+    return ModelRef("scripted", name), cast("Script", function)
+
+
+def _free(usage: Usage) -> Nanodollars:
+    return 0

@@ -1,0 +1,9 @@
+"""Reads what users write: tables of whet.toml into frozen structs, and the Python that they name.
+
+This room knows nothing of what the settings or the code are for.
+"""
+
+from whet.project.importing import find, is_reference
+from whet.project.settings import decode_settings, nearest
+
+__all__ = ["decode_settings", "find", "is_reference", "nearest"]

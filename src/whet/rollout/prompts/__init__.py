@@ -1,0 +1,1 @@
+"""Prompts of this room, as files."""

@@ -1,0 +1,63 @@
+"""Plays what a gate's rule asks for, and hands it the evidence."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from whet.core import Policy, Priority, Purpose, Ruling, Task, Trajectory
+from whet.gate import Arm, Ask, Evidence, PlannedPlay, make_rule
+from whet.rollout import Engine
+from whet.training.config import GateSettings
+from whet.training.monitor import Stage
+
+
+async def judge(
+    engine: Engine,
+    settings: GateSettings,
+    tasks: Sequence[Task],
+    candidate: Policy,
+    incumbent: Policy,
+    best: float | None,
+    stage: Stage,
+) -> Ruling:
+    """Compare `candidate` with `incumbent` on the selection tasks."""
+    by_id = {task.id: task for task in tasks}
+    policies = {Arm.CANDIDATE: candidate, Arm.INCUMBENT: incumbent}
+    rule = make_rule(settings.rule, tasks=list(by_id), metric=settings.metric, mix=settings.mix, best=best)
+    evidence = Evidence()
+
+    async def play(asked: PlannedPlay) -> Trajectory:
+        played = await engine.play(policies[asked.arm], by_id[asked.task], sample=asked.sample)
+        stage.done += asked.arm is Arm.CANDIDATE
+        return played
+
+    while isinstance(step := rule.next(evidence), Ask):
+        async with asyncio.TaskGroup() as plays:
+            started = [plays.create_task(play(asked)) for asked in step.plays]
+        for asked, played in zip(step.plays, started, strict=True):
+            outcome = played.result()
+            evidence.add(asked.task, asked.arm, asked.sample, hard=outcome.hard, soft=outcome.soft)
+    return step
+
+
+async def play_all(
+    engine: Engine,
+    policy: Policy,
+    tasks: Sequence[Task],
+    stage: Stage,
+    *,
+    sample: int = 0,
+    priority: Priority = Priority.CRITICAL,
+    purpose: Purpose = Purpose.ROLLOUT,
+) -> list[Trajectory]:
+    """One try at each task, in the order of `tasks` whatever the order of their ends."""
+
+    async def one(task: Task) -> Trajectory:
+        played = await engine.play(policy, task, sample=sample, priority=priority, purpose=purpose)
+        stage.done += 1
+        return played
+
+    async with asyncio.TaskGroup() as plays:
+        started = [plays.create_task(one(task)) for task in tasks]
+    return [played.result() for played in started]

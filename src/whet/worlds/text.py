@@ -1,0 +1,75 @@
+"""What an agent wrote, made comparable. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import msgspec
+
+from whet.core import Json
+
+_ANSWER_LINE = re.compile(
+    r"^[\s>*_#`-]*(?:the\s+)?(?:final\s+|correct\s+)?answer(?:\s+is)?[*_`]*\s*(?:[:=]|(?<=is)\s)[*_`]*\s*(?P<rest>.*?)[\s*_`]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ARTICLES = frozenset({"a", "an", "the"})
+_DASHES = dict.fromkeys(map(ord, "‐‑‒–—−"), "-")
+_QUOTES = dict.fromkeys(map(ord, "'\"`´‘’‚“”„«»"), "")
+_GROUPING = re.compile(r"(?<![\d.,])(\d{1,3})((?:,\d{3})+)(?![\d,])")
+# Marks that carry meaning where they stand: -5, 3.5, 1/2, 10:30, 1990-1995, C#, C++, 5%.
+_MEANT = re.compile(r"(?<![^\W_])-(?=\.?\d)|(?<=\d)[-./:](?=\d)|(?<!\w)\.(?=\d)|(?<=\w)[#+]+|(?<=\d)\s*%")
+
+
+def as_text(value: Json) -> str:
+    """A field of a task as people write it: text as it is, other values as JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def unified(text: str) -> str:
+    """One form of each character, and no space around."""
+    return unicodedata.normalize("NFC", text).strip()
+
+
+def answer_line(text: str) -> str | None:
+    """What stands after the last "Answer:" of a reply; None if it has no such line."""
+    found = [match["rest"] for match in _ANSWER_LINE.finditer(text)]
+    return found[-1] if found else None
+
+
+def final_answer(text: str) -> str:
+    """The answer line's text, or all of it."""
+    line = answer_line(text)
+    return text if line is None else line
+
+
+def normalised(text: str) -> str:
+    """Lower case, no punctuation, no articles, single spaces; signs, points and marks that carry meaning are kept."""
+    return " ".join(tokens(text))
+
+
+def tokens(text: str) -> list[str]:
+    plain = unicodedata.normalize("NFKC", text).translate(_DASHES | _QUOTES).casefold()
+    plain = unicodedata.normalize("NFKC", plain)
+    plain = _GROUPING.sub(lambda match: match[1] + match[2].replace(",", ""), plain)
+    words = _without_punctuation(plain).split()
+    return [word for word in words if word not in _ARTICLES] or words
+
+
+def _without_punctuation(text: str) -> str:
+    kept: list[str] = []
+    position = 0
+    for meant in _MEANT.finditer(text):
+        kept += [_blanked(text[position : meant.start()]), meant[0].strip()]
+        position = meant.end()
+    return "".join([*kept, _blanked(text[position:])])
+
+
+def _blanked(text: str) -> str:
+    return "".join(" " if unicodedata.category(mark).startswith("P") else mark for mark in text)
+
+
+def shorten(text: str, limit: int = 120) -> str:
+    """One line of an agent's reply for feedback."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
