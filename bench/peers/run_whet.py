@@ -14,6 +14,7 @@ from whet.core import (
     Policy,
     Skill,
     Split,
+    SystemClock,
     Task,
     ToolFault,
     ToolResult,
@@ -23,6 +24,11 @@ from whet.core import (
     WorldFault,
     fingerprint,
 )
+from whet.models import Caps, Ledger, Models, Prices, RoleSettings
+from whet.rollout import Engine
+from whet.store import open_run
+from whet.training import Stage
+from whet.training.judging import play_all
 
 
 class OneAnswer:
@@ -67,30 +73,32 @@ def policy() -> Policy:
     return Policy(model=ModelRef(provider="openai", name=MODEL), skill=Skill.from_text(SYSTEM_PROMPT))
 
 
-class Engine:
-    """Store, model and rollout engine, opened once and used for the warm-up and for what is measured.
-
-    TO FILL: the two methods below. `open` makes the store in `asked.folder`, the model at `asked.base_url` with KEY
-    as its credential, a ledger without caps, and lets `asked.in_flight` episodes run at once. `play` plays one episode
-    a task and returns after the last row is on disk. `close` ends what `open` began.
-    """
+class Workplace:
+    """Store, model and ledger, opened once and used for the warm-up and for what is measured."""
 
     def __init__(self, asked: Asked) -> None:
         self.asked = asked
         self.policy = policy()
-        self.credential = KEY
+        self.clock = SystemClock()
 
     async def open(self) -> None:
-        raise NotImplementedError("whet's engine is not joined to this benchmark yet")
+        folder = self.asked.folder
+        self.store = open_run(folder / "run.db", self.clock)
+        ledger = Ledger(Caps(), self.store.spending(), self.clock)
+        self.models = Models(environ={"OPENAI_API_KEY": KEY}, base_dir=folder, prices=Prices(), clock=self.clock)
+        role = RoleSettings(model=f"openai/{MODEL}", base_url=self.asked.base_url, max_in_flight=self.asked.in_flight)
+        self.model = self.models.open("target", role, self.store, ledger)
 
     async def play(self, world: Questions, tasks: Sequence[Task]) -> Sequence[Trajectory]:
-        raise NotImplementedError("whet's engine is not joined to this benchmark yet")
+        engine = Engine(world, self.model, self.store, self.clock, seed=0, max_episodes=self.asked.in_flight)
+        return await play_all(engine, self.policy, tasks, Stage("play", len(tasks)))
 
     async def close(self) -> None:
-        return None
+        await self.models.aclose()
+        await self.store.aclose()
 
 
-async def evaluate(engine: Engine, questions: Sequence[Question]) -> int:
+async def evaluate(engine: Workplace, questions: Sequence[Question]) -> int:
     world = Questions(questions)
     played = await engine.play(world, world.tasks(Split.TRAIN))
     return sum(each.verdict is not None and each.verdict.hard for each in played)
@@ -99,7 +107,7 @@ async def evaluate(engine: Engine, questions: Sequence[Question]) -> int:
 def main() -> None:
     asked = read_arguments()
     with asyncio.Runner() as runner:
-        engine = Engine(asked)
+        engine = Workplace(asked)
         runner.run(engine.open())
         report(
             asked,

@@ -158,7 +158,8 @@ def test_a_stream_is_read_the_same_wherever_it_is_cut(
     decoder = wire.stream()
     deltas = [delta for start, end in pairwise(cuts) for delta in decoder.feed(body[start:end])]
     assert decoder.finish() == reply
-    assert "".join(deltas) == reply.text
+    # White space that may yet turn out to stand before a `<think>` block is not given out.
+    assert "".join(deltas) == (reply.text if wire != OpenAIWire(think_tags=True) or reply.text.strip() else "")
 
 
 @both

@@ -51,7 +51,7 @@ class Effort(StrEnum):
     XHIGH = "xhigh"
 
 
-class Sampling(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Sampling(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """How a model answers. None leaves a setting to the endpoint; `max_tokens` always bounds the answer."""
 
     max_tokens: int = 2048
@@ -63,7 +63,7 @@ class Sampling(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     """For models whose thinking is switched rather than graded (Qwen)."""
 
 
-class ModelRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+class ModelRequest(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     sampling: Sampling = Sampling()
@@ -72,7 +72,7 @@ class ModelRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     """A JSON schema that the answer must follow, for providers that can hold a model to one."""
 
 
-class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Tokens of one or more calls; cached ones are part of the input, reasoning ones of the output."""
 
     input_tokens: int = 0
@@ -96,7 +96,7 @@ class Finish(StrEnum):
     FILTERED = "filtered"
 
 
-class ModelReply(msgspec.Struct, frozen=True, omit_defaults=True):
+class ModelReply(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
     finish: Finish = Finish.STOP
@@ -111,7 +111,7 @@ class ModelReply(msgspec.Struct, frozen=True, omit_defaults=True):
         return assistant(self.text, self.tool_calls)
 
 
-class ModelRef(msgspec.Struct, frozen=True):
+class ModelRef(msgspec.Struct, frozen=True, gc=False):
     """Which model, not where it is reached: a server that moves to another port is still the same model."""
 
     provider: str

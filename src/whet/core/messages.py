@@ -1,4 +1,7 @@
-"""What is said between a model, its agent and its tools."""
+"""What is said between a model, its agent and its tools.
+
+Structs that exist by the thousand and cannot form cycles are kept from the garbage collector (`gc=False`).
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ class Speaker(StrEnum):
     TOOL = "tool"
 
 
-class TextPart(msgspec.Struct, frozen=True, tag="text"):
+class TextPart(msgspec.Struct, frozen=True, tag="text", gc=False):
     text: str
 
 
-class ImagePart(msgspec.Struct, frozen=True, tag="image"):
+class ImagePart(msgspec.Struct, frozen=True, tag="image", gc=False):
     """An image by its bytes; whet never asks a model to fetch a URL."""
 
     media_type: str
@@ -29,7 +32,7 @@ class ImagePart(msgspec.Struct, frozen=True, tag="image"):
 Part: TypeAlias = TextPart | ImagePart
 
 
-class ToolSpec(msgspec.Struct, frozen=True):
+class ToolSpec(msgspec.Struct, frozen=True, gc=False):
     """A tool as the agent sees it; `parameters` is a JSON schema of type object."""
 
     name: str
@@ -37,7 +40,7 @@ class ToolSpec(msgspec.Struct, frozen=True):
     parameters: dict[str, Any]
 
 
-class ToolCall(msgspec.Struct, frozen=True):
+class ToolCall(msgspec.Struct, frozen=True, gc=False):
     """`arguments` as the model wrote them: JSON text that may be wrong."""
 
     id: str
@@ -45,7 +48,7 @@ class ToolCall(msgspec.Struct, frozen=True):
     arguments: str
 
 
-class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+class Message(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     speaker: Speaker
     content: str | tuple[Part, ...] = ""
     tool_calls: tuple[ToolCall, ...] = ()

@@ -19,7 +19,7 @@ class FailureKind(StrEnum):
     JUDGE = "judge"
 
 
-class Failure(msgspec.Struct, frozen=True):
+class Failure(msgspec.Struct, frozen=True, gc=False):
     kind: FailureKind
     message: str
 
@@ -34,7 +34,7 @@ class End(StrEnum):
     FAILED = "failed"
 
 
-class Trajectory(msgspec.Struct, frozen=True, omit_defaults=True):
+class Trajectory(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """`messages` starts after the system message, which the policy's fingerprint already says."""
 
     policy: str

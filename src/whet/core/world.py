@@ -36,7 +36,7 @@ class Task(msgspec.Struct, frozen=True, dict=True):
         return fingerprint("task", self.inputs)
 
 
-class Brief(msgspec.Struct, frozen=True, omit_defaults=True):
+class Brief(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What the agent is told. An empty text is an error of the world."""
 
     text: str
@@ -54,14 +54,14 @@ class ToolFault(StrEnum):
     """The tool ran and says no: an answer like "customer not found"."""
 
 
-class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True):
+class ToolResult(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     text: str
     fault: ToolFault | None = None
     ends: bool = False
     """The episode is over with this call, as when a game is decided."""
 
 
-class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
+class Verdict(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """What the world says of a finished session. `scored=False` is a fault of ours: retried, never counted as 0."""
 
     hard: bool

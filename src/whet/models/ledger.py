@@ -43,12 +43,12 @@ class Caps(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
         return self != Caps()
 
 
-class Cost(msgspec.Struct, frozen=True):
+class Cost(msgspec.Struct, frozen=True, gc=False):
     tokens: int = 0
     nanodollars: Nanodollars = 0
 
 
-class Grant(msgspec.Struct, frozen=True):
+class Grant(msgspec.Struct, frozen=True, gc=False):
     """Leave to send one call that costs at most `worst`."""
 
     attempt: int

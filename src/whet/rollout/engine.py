@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
-
 from whet.core import (
     Clock,
     Failure,
@@ -42,6 +39,8 @@ class Engine:
         self._store = store
         self._clock = clock
         self._seed = seed
+        self.width = max_episodes
+        """Episodes under way at once at most."""
         self._places = Places(max_episodes, clock)
         self._playing: Once[Trajectory] = Once()
         self._kept_policies: set[str] = set()
@@ -93,14 +92,16 @@ class Engine:
                         hint=fault.hint or "See `whet world check`; the same command goes on.",
                     ) from fault
                 continue
-            rows = (RolloutRow(key, trajectory, at, self._clock.now() - started),)
-            if policy.fingerprint in self._kept_policies:
-                await self._store.write(*rows)
-            else:
-                self._kept_policies.add(policy.fingerprint)
-                await self._store.write(PolicyRow(policy), *rows)
+            self._keep(policy, RolloutRow(key, trajectory, at, self._clock.now() - started))
             return trajectory
         raise AssertionError("the last try returns or raises")
+
+    def _keep(self, policy: Policy, row: RolloutRow) -> None:
+        """Not waited for: its calls are stored, so a kill in the next moments costs no more than judging again."""
+        if policy.fingerprint not in self._kept_policies:
+            self._kept_policies.add(policy.fingerprint)
+            self._store.add(PolicyRow(policy))
+        self._store.add(row)
 
     async def _episode(self, key: bytes, policy: Policy, task: Task, sample: int, ask: Ask) -> Trajectory:
         # The same task and sample meet the same chance whoever plays, so two policies differ by what they do.
@@ -110,9 +111,7 @@ class Engine:
             end = await episode.play(ask)
             verdict = await session.judge(episode.answer)
         finally:
-            # A cancelled episode must still let its world clean up.
-            with suppress(asyncio.CancelledError):
-                await asyncio.shield(session.close())
+            await session.close()
         _require_scored(verdict, task)
         return Trajectory(
             policy=policy.fingerprint,

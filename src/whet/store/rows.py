@@ -20,7 +20,7 @@ class Row(Protocol):
     def values(self) -> tuple[Any, ...]: ...
 
 
-class CallRow(msgspec.Struct, frozen=True):
+class CallRow(msgspec.Struct, frozen=True, gc=False):
     key: bytes
     role: str
     purpose: str
@@ -60,7 +60,7 @@ class AttemptStatus(StrEnum):
     """Its process died while it was open; it counts at what was reserved for it."""
 
 
-class AttemptRow(msgspec.Struct, frozen=True):
+class AttemptRow(msgspec.Struct, frozen=True, gc=False):
     """`id` is given by the ledger, so that an open attempt can be written over when it ends."""
 
     id: int
@@ -94,7 +94,7 @@ class AttemptRow(msgspec.Struct, frozen=True):
         )
 
 
-class RolloutRow(msgspec.Struct, frozen=True):
+class RolloutRow(msgspec.Struct, frozen=True, gc=False):
     key: bytes
     trajectory: Trajectory
     at: float
@@ -122,7 +122,7 @@ class RolloutRow(msgspec.Struct, frozen=True):
         )
 
 
-class FailureRow(msgspec.Struct, frozen=True):
+class FailureRow(msgspec.Struct, frozen=True, gc=False):
     key: bytes
     kind: str
     task: str
@@ -135,7 +135,7 @@ class FailureRow(msgspec.Struct, frozen=True):
         return (self.key, self.kind, self.task, self.message, self.at)
 
 
-class DecisionRow(msgspec.Struct, frozen=True):
+class DecisionRow(msgspec.Struct, frozen=True, gc=False):
     """`body` is any struct; whoever reads it names its type."""
 
     key: bytes
@@ -150,7 +150,7 @@ class DecisionRow(msgspec.Struct, frozen=True):
         return (self.key, self.kind, self.label, self.at, _pack(self.body))
 
 
-class PolicyRow(msgspec.Struct, frozen=True):
+class PolicyRow(msgspec.Struct, frozen=True, gc=False):
     policy: Policy
 
     sql: ClassVar[str] = "INSERT OR IGNORE INTO policies (fingerprint, body) VALUES (?, ?)"
@@ -159,7 +159,7 @@ class PolicyRow(msgspec.Struct, frozen=True):
         return (self.policy.fingerprint, _pack(self.policy))
 
 
-class MetaRow(msgspec.Struct, frozen=True):
+class MetaRow(msgspec.Struct, frozen=True, gc=False):
     name: str
     value: str
 

@@ -42,8 +42,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         # How long each process has worked on the run, for caps in seconds that hold over restarts.
         """CREATE TABLE sessions (
             id INTEGER PRIMARY KEY, started REAL NOT NULL, seconds REAL NOT NULL, pid INTEGER NOT NULL)""",
-        # Counting a long run must not read its rows.
-        "CREATE INDEX attempts_by_purpose ON attempts (role, purpose, status, tokens, nanodollars, seconds)",
     ),
 )
 

@@ -11,12 +11,13 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
-from whet.core import Clock, ModelReply, Policy, StoreBusy, StoreError, StoreFull, SystemClock, Trajectory
+from whet.core import Clock, ModelReply, Policy, StoreBusy, StoreError, StoreFull, SystemClock, Timer, Trajectory
 from whet.store.lock import WriterLock
 from whet.store.rows import AttemptStatus, Row
 from whet.store.schema import migrate
@@ -29,6 +30,8 @@ _policy = msgspec.msgpack.Decoder(Policy)
 
 LOCK_PATIENCE = 30.0
 """Seconds that a write waits for a stranger (a database browser, a backup) to let go of the file."""
+LINGER = 0.2
+"""Seconds that a row which nobody waits for may wait for company."""
 _CHECKPOINT_EVERY = 4_000
 """Transactions between two checkpoints, which run on a thread of their own because they wait for the disk."""
 
@@ -51,10 +54,11 @@ class RunStore:
         self._db = connection
         self._lock = lock
         self._clock = clock
-        self._opened = clock.now()
+        self._opened = self._counted = clock.now()
         self._session = 0
         self._pending: list[Row] = []
         self._committed: asyncio.Future[None] | None = None
+        self._linger: Timer | None = None
         self._blocked_since: float | None = None
         self._broken: StoreError | None = None
         self._commits = 0
@@ -91,29 +95,32 @@ class RunStore:
         return Spending(calls, tokens, nanodollars, seconds, last)
 
     def add(self, *rows: Row) -> None:
-        """Write with the next commit, without waiting for it. After a failed write nothing is added any more."""
+        """Write with the next commit, without waiting for it: for what could be worked out again from what is stored.
+
+        After a failed write nothing is added any more.
+        """
+        if self._broken is None:
+            self._pending.extend(rows)
+            if self._linger is None:
+                self._linger = self._clock.call_later(LINGER, self._flush)
+
+    async def write(self, *rows: Row) -> None:
+        """Returns once `rows` are committed: a kill at any later moment does not lose them."""
         if self._broken is not None:
-            return
+            raise self._broken
         self._pending.extend(rows)
         if self._committed is None:
             loop = asyncio.get_running_loop()
             self._committed = loop.create_future()
             loop.call_soon(self._flush)
-
-    async def write(self, *rows: Row) -> None:
-        """Returns once `rows` are committed: a kill at any later moment does not lose them."""
-        self.add(*rows)
-        if self._committed is None:
-            raise self._broken or StoreError(f"{self.path.name} is closed")
         # A cancelled waiter must not cancel the commit that others wait for.
         await asyncio.shield(self._committed)
 
     def _flush(self) -> None:
-        rows, done = self._pending, self._committed
-        if done is None:
+        if not self._pending:
             return
         try:
-            self._commit(rows)
+            self._commit(self._pending)
         except sqlite3.OperationalError as error:
             if _is_locked(error) and self._may_wait():
                 self._clock.call_later(0.05, self._flush)
@@ -122,12 +129,25 @@ class RunStore:
         except sqlite3.Error as error:
             self._break(_explain(error, self.path))
         else:
-            self._pending, self._committed, self._blocked_since = [], None, None
-            if not done.done():
-                done.set_result(None)
+            self._pending, self._blocked_since = [], None
+            self._done(None)
             self._commits += 1
             if self._commits % _CHECKPOINT_EVERY == 0:
                 self._start_checkpoint()
+
+    def _done(self, error: StoreError | None) -> None:
+        """Tell those who wait for the commit."""
+        done, self._committed = self._committed, None
+        if self._linger is not None:
+            self._linger.cancel()
+            self._linger = None
+        if done is None or done.done():
+            return
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+            done.exception()  # a waiter that was cancelled in the meantime leaves nobody to look at it
 
     def _commit(self, rows: Iterable[Row]) -> None:
         by_statement: dict[str, list[tuple[object, ...]]] = {}
@@ -137,9 +157,7 @@ class RunStore:
         try:
             for statement, values in by_statement.items():
                 self._db.executemany(statement, values)
-            self._db.execute(
-                "UPDATE sessions SET seconds = ? WHERE id = ?", (self._clock.now() - self._opened, self._session)
-            )
+            self._count_time()
             self._db.execute("COMMIT")
         except sqlite3.Error:
             if self._db.in_transaction:
@@ -154,11 +172,14 @@ class RunStore:
 
     def _break(self, error: StoreError) -> None:
         """Nothing is written after a failed write, so that what is on disk stays one consistent past."""
-        self._broken = error
-        done, self._pending, self._committed = self._committed, [], None
-        if done is not None and not done.done():
-            done.set_exception(error)
-            done.exception()  # a waiter that was cancelled in the meantime leaves nobody to look at it
+        self._broken, self._pending = error, []
+        self._done(error)
+
+    def _count_time(self) -> None:
+        now = self._clock.now()
+        if now - self._counted >= 1.0:
+            self._counted = now
+            self._db.execute("UPDATE sessions SET seconds = ? WHERE id = ?", (now - self._opened, self._session))
 
     def _start_checkpoint(self) -> None:
         if self._checkpoint is None or self._checkpoint.done():
@@ -177,13 +198,21 @@ class RunStore:
         self._session = cursor.lastrowid or 0
 
     async def aclose(self) -> None:
-        if self._committed is not None and self._broken is None:
-            await asyncio.shield(self._committed)
-        if self._checkpoint is not None:
-            await self._checkpoint
-        self.close()
+        """Commit what is left. A failure here is raised like any other failed write."""
+        try:
+            if self._pending:
+                await self.write()
+        finally:
+            if self._checkpoint is not None:
+                await self._checkpoint
+            self.close()
 
     def close(self) -> None:
+        if self._linger is not None:
+            self._linger.cancel()
+        with suppress(sqlite3.Error):  # the time of this process is worth keeping, not worth an error
+            self._counted = 0.0
+            self._count_time()
         self._db.close()
         self._lock.release()
 

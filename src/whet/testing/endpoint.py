@@ -285,14 +285,14 @@ def _anthropic_events(request: StandInRequest, reply: ModelReply) -> Iterator[di
     calls = iter(reply.tool_calls)
     for index, block in enumerate(_anthropic_blocks(reply)):
         kind = block["type"]
-        empty: dict[str, Any]
+        opening: dict[str, Any] = dict(block)
         if kind == "tool_use":
-            empty, deltas = {**block, "input": {}}, _deltas("input_json_delta", "partial_json", next(calls).arguments)
-        elif kind == "thinking":
-            empty, deltas = {**block, "thinking": ""}, _deltas("thinking_delta", "thinking", block["thinking"])
+            opening["input"] = {}
+            deltas = _deltas("input_json_delta", "partial_json", next(calls).arguments)
         else:
-            empty, deltas = {**block, "text": ""}, _deltas("text_delta", "text", block["text"])
-        yield {"type": "content_block_start", "index": index, "content_block": empty}
+            opening[kind] = ""
+            deltas = _deltas(f"{kind}_delta", kind, block[kind])
+        yield {"type": "content_block_start", "index": index, "content_block": opening}
         for delta in deltas:
             yield {"type": "content_block_delta", "index": index, "delta": delta}
         yield {"type": "content_block_stop", "index": index}

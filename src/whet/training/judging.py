@@ -52,12 +52,16 @@ async def play_all(
     purpose: Purpose = Purpose.ROLLOUT,
 ) -> list[Trajectory]:
     """One try at each task, in the order of `tasks` whatever the order of their ends."""
+    played: list[Trajectory | None] = [None] * len(tasks)
+    waiting = iter(enumerate(tasks))
 
-    async def one(task: Task) -> Trajectory:
-        played = await engine.play(policy, task, sample=sample, priority=priority, purpose=purpose)
-        stage.done += 1
-        return played
+    async def work() -> None:
+        # Each takes the next task when it is done with one, so no more tasks are alive than can play.
+        for number, task in waiting:
+            played[number] = await engine.play(policy, task, sample=sample, priority=priority, purpose=purpose)
+            stage.done += 1
 
-    async with asyncio.TaskGroup() as plays:
-        started = [plays.create_task(one(task)) for task in tasks]
-    return [played.result() for played in started]
+    async with asyncio.TaskGroup() as workers:
+        for _ in range(min(engine.width, len(tasks))):
+            workers.create_task(work())
+    return [trajectory for trajectory in played if trajectory is not None]

@@ -37,6 +37,7 @@ from whet.core import (
 )
 from whet.worlds.calling import Hook, faults
 from whet.worlds.splits import Arranged, Listed, SplitSettings, arrange, raise_problems
+from whet.worlds.text import as_text
 from whet.worlds.tools import Tool, tools_of, unknown_tool
 from whet.worlds.verdicts import as_verdict, source_of
 
@@ -96,7 +97,14 @@ class AuthoredWorld:
         if self.hooks.known_good is None:
             return None
         with faults(self.name, "known_good", task.id):
-            return self.hooks.known_good.now(task=task, key=self._key(task))
+            answer = self.hooks.known_good.now(task=task, key=self._key(task))
+            if answer is not None and not isinstance(answer, str):
+                raise TypeError(f"known_good must return text or None, not {type(answer).__name__}")
+            return answer
+
+    def secrets(self, task: Task) -> tuple[str, ...]:
+        """What the key of a task holds, as texts: for checks that no agent is shown it."""
+        return tuple(as_text(value) for value in _leaves(self._key(task)))
 
     def _key(self, task: Task) -> dict[str, Json]:
         mine = self._by_id.get(task.id)
@@ -240,6 +248,15 @@ def as_split(value: object, where: str) -> Split | None:
     except ValueError as error:
         known = ", ".join(Split)
         raise InputError(f"{where}: there is no split {value!r}", hint=f"Splits are {known}") from error
+
+
+def _leaves(value: Json) -> Iterator[Json]:
+    """The texts and numbers in a value; true, false and null tell nothing."""
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(inner)
+    elif value is not None and not isinstance(value, bool):
+        yield value
 
 
 def _fingerprint(name: str, author: object, arranged: Arranged, settings: msgspec.Struct | None) -> str:

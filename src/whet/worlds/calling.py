@@ -42,10 +42,10 @@ class Hook:
 
 @contextmanager
 def faults(world: str, doing: str, task: str = "") -> Generator[None]:
-    """Whatever the author's code raises in here is the world's fault, named. A refusal and our own errors pass."""
+    """Whatever the author's code raises in here is the world's fault, named. Errors of ours pass."""
     try:
         yield
-    except (WhetError, ToolRefusal):
+    except WhetError:
         raise
     except Exception as error:
         about = f"world {world}, task {task}" if task else f"world {world}"

@@ -24,21 +24,20 @@ class ChoiceScorer(TextScorer):
     def __init__(self, settings: MultipleChoice) -> None:
         self.content: Json = "multiple_choice 1"
 
-    def problem(self, question: Question) -> str:
-        if not question.choices:
+    def problem(self, references: tuple[Json, ...], choices: tuple[str, ...]) -> str:
+        if not choices:
             return "multiple_choice needs choices"
-        texts = [normalised(choice) for choice in question.choices]
+        texts = [normalised(choice) for choice in choices]
         if len(set(texts)) < len(texts):
             return "two choices are the same"
         letters = LETTERS[: len(texts)]
-        if any(text.upper() in letters and text.upper() != letter for text, letter in zip(texts, letters, strict=True)):
+        if any(len(text) == 1 and letters.find(text.upper()) not in (-1, place) for place, text in enumerate(texts)):
             return "a choice reads like the letter of another"
-        if any(isinstance(right, int) and as_text(right) not in question.choices for right in question.references):
+        if any(isinstance(right, int) and as_text(right) not in choices for right in references):
             return "the answer must be the letter or the text of a choice, not its number"
-        unknown = [
-            right for right in question.references if not isinstance(meant(as_text(right), question.choices), int)
-        ]
-        return super().problem(question) or (f"the answer {as_text(unknown[0])!r} is no choice" if unknown else "")
+        found = super().problem(references, choices)
+        unknown = [right for right in references if not isinstance(meant(as_text(right), choices), int)]
+        return found or (f"the answer {as_text(unknown[0])!r} is no choice" if unknown else "")
 
     async def score(self, question: Question, answer: str) -> Verdict:
         line = answer_line(answer)

@@ -55,8 +55,8 @@ class FunctionScorer:
     def references(self, answer: Json) -> tuple[Json, ...]:
         return () if answer is None else (answer,)
 
-    def problem(self, question: Question) -> str:
-        return "the answer is missing" if "reference" in self._hook.wants and not question.references else ""
+    def problem(self, references: tuple[Json, ...], choices: tuple[str, ...]) -> str:
+        return "the answer is missing" if "reference" in self._hook.wants and not references else ""
 
     async def score(self, question: Question, answer: str) -> Verdict:
         reference = question.references[0] if question.references else None

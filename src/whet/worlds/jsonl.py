@@ -126,7 +126,7 @@ class QuestionAuthor:
         return Brief(text, tuple(self._image(task, name) for name in _strings(task.inputs.get("images"))))
 
     async def judge(self, task: Task, key: dict[str, Json], answer: str) -> Verdict:
-        question = self._as_question(task, key)
+        question = self._as_question(task, key, self._text(task.inputs))
         if not answer.strip():
             verdict = Verdict(False, 0.0, "no answer: the reply is empty")
         else:
@@ -137,7 +137,7 @@ class QuestionAuthor:
         return msgspec.structs.replace(verdict, reference=verdict.reference or reference)
 
     def known_good(self, task: Task, key: dict[str, Json]) -> str | None:
-        return self._scorer.known_good(self._as_question(task, key))
+        return self._scorer.known_good(self._as_question(task, key, ""))
 
     def _all_rows(self) -> Iterator[Found]:
         if self._first is not None:
@@ -170,12 +170,12 @@ class QuestionAuthor:
         name = fields.get(settings.id)
         if not isinstance(name, str | int | None) or isinstance(name, bool):
             return f"the id must be text or a whole number, not {as_text(name)}"
+        problem = self._scorer.problem(self._scorer.references(key["answer"]), _choices(inputs))
+        if problem:
+            return problem
         kind = fields.get(settings.kind)
-        listed = Listed(
-            inputs, "" if name is None else str(name), split, "" if kind is None else as_text(kind), key, row.where
-        )
-        task = Task(listed.id, split or Split.TRAIN, inputs)
-        return self._scorer.problem(self._as_question(task, key)) or listed
+        written = "" if kind is None else as_text(kind)
+        return Listed(inputs, "" if name is None else str(name), split, written, key, row.where)
 
     def _inputs(self, row: Row) -> dict[str, Json]:
         inputs = {name: row.fields[name] for name in self._shown}
@@ -203,13 +203,13 @@ class QuestionAuthor:
             body = "\n\n".join(part for part in (as_text(inputs[self._question_field]), asked) if part)
         return f"{settings.instructions.rstrip()}\n\n{body}" if settings.instructions.strip() else body
 
-    def _as_question(self, task: Task, key: dict[str, Json]) -> Question:
+    def _as_question(self, task: Task, key: dict[str, Json], text: str) -> Question:
         row = key.get("row")
         return Question(
             task,
-            self._text(task.inputs),
+            text,
             self._scorer.references(key.get("answer")),
-            tuple(_strings(task.inputs.get("choices"))),
+            _choices(task.inputs),
             row if isinstance(row, dict) else {},
         )
 
@@ -284,6 +284,10 @@ def _filled(template: str, fields: dict[str, Json]) -> str:
         return match[0][0] if match[1] is None else as_text(fields[match[1]])
 
     return _PLACE.sub(fill, template)
+
+
+def _choices(inputs: dict[str, Json]) -> tuple[str, ...]:
+    return tuple(_strings(inputs.get("choices")))
 
 
 def _strings(value: Json) -> list[str]:

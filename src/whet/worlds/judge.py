@@ -79,7 +79,7 @@ class JudgeScorer:
             return ()
         return tuple(answer) if isinstance(answer, list) else (answer,)
 
-    def problem(self, question: Question) -> str:
+    def problem(self, references: tuple[Json, ...], choices: tuple[str, ...]) -> str:
         return ""
 
     async def score(self, question: Question, answer: str) -> Verdict:
@@ -128,7 +128,7 @@ def read_judgement(reply: str) -> Judgement | str:
         return "the score is not from 0 to 1"
     if not isinstance(reason, str):
         return "the reason is not text"
-    return Judgement(float(score), " ".join(reason.split()))
+    return Judgement(float(score), " ".join(reason.encode("utf-8", "replace").decode().split()))
 
 
 def _objects(text: str) -> list[dict[str, Any]]:

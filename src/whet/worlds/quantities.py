@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from decimal import Decimal
 
 import msgspec
+
+from whet.worlds.text import compatible
 
 _SCALES = {
     **dict.fromkeys(("thousand", "thousands", "k"), 3),
@@ -25,7 +26,7 @@ _UNITS = {
         "%": "% percent percents pct",
         "$": "$ usd dollar dollars us$",
         "€": "€ eur euro euros",
-        "£": "£ gbp pound pounds",
+        "£": "£ gbp",
         "¥": "¥ jpy yen",
         "₹": "₹ inr rupee rupees",
         "km": "km kilometer kilometers kilometre kilometres",
@@ -55,7 +56,7 @@ _NUMBER = re.compile(
     r"""(?<![\w.,])
         (?P<before>[-+]?\s?(?:us\$|[$€£¥₹])\s?)?
         (?P<number>[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)(?!,\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?:e[-+]?\d{1,3})?)
-        (?![\d,]*\d)
+        (?![\d,]*\d|[a-z_]+[-+]?\d|\.\d|\s?\^)
         (?:[ \t]?(?P<scale>thousands?|millions?|billions?|trillions?|mn|mio|mln|bn|bln|tn|trn)\b
           |(?P<letter>[kmbt])\b)?
         (?P<after>[ \t-]?(?:%|[$€£¥₹]|°[cf]\b|[a-z]+\b))?
@@ -84,8 +85,7 @@ class Found(msgspec.Struct, frozen=True):
 
 def quantities(text: str) -> list[Found]:
     """Every number in a text, in order."""
-    plain = unicodedata.normalize("NFKC", text).translate(_MINUS)
-    return list(_found(plain))
+    return list(_found(_plain(text)))
 
 
 def only_quantity(text: str) -> Quantity | str:
@@ -103,8 +103,7 @@ def last_quantity(line: str) -> Quantity | str:
     found = quantities(line)
     if not found:
         return "not a number: the answer line gives none"
-    plain = unicodedata.normalize("NFKC", line).translate(_MINUS)
-    if len(found) > 1 and found[-2].quantity != found[-1].quantity and _hedged(plain, found):
+    if len(found) > 1 and found[-2].quantity != found[-1].quantity and _hedged(_plain(line), found):
         return "ambiguous: the answer line gives more than one number"
     return found[-1].quantity
 
@@ -120,6 +119,10 @@ def _found(text: str) -> Iterator[Found]:
         power, letter_unit = _power(match["scale"], match["letter"], bool(currency))
         value = value.scaleb(power) if power else value
         yield Found(Quantity(value.normalize() + 0, unit or letter_unit), match.start(), match.end())
+
+
+def _plain(text: str) -> str:
+    return compatible(text).translate(_MINUS)
 
 
 def _hedged(line: str, found: list[Found]) -> bool:

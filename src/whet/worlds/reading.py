@@ -42,8 +42,9 @@ def read_rows(path: Path, shown: str, split: Split | None = None) -> Iterator[Fo
         content = path.read_bytes()
     except OSError as error:
         raise InputError(f"{shown} cannot be read: {error.strerror}", hint=f"It was looked for at {path}") from error
+    folder = path.parent
     for fields, where in reader(content.removeprefix(b"\xef\xbb\xbf"), shown):
-        yield BadRow(f"{where}: {fields}") if isinstance(fields, str) else Row(fields, where, path.parent, split)
+        yield BadRow(f"{where}: {fields}") if isinstance(fields, str) else Row(fields, where, folder, split)
 
 
 def _lines(content: bytes, shown: str) -> Iterator[tuple[dict[str, Json] | str, str]]:

@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any, NoReturn, cast
 
+import msgspec
+
 _FENCE = re.compile(r"\A```(?:json)?[ \t]*\r?\n(?P<inside>.*?)\r?\n?[ \t]*```\Z", re.DOTALL | re.IGNORECASE)
 
 
@@ -18,7 +20,7 @@ def read_json(reply: str) -> Any:
     if not text:
         raise ValueError("the reply is empty")
     try:
-        return json.loads(text, object_pairs_hook=_members, parse_constant=_no_constant)
+        return _whole(json.loads(text, object_pairs_hook=_members, parse_constant=_no_constant))
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":
             raise ValueError("the reply goes on after its JSON value; it must be that value alone") from error
@@ -32,6 +34,15 @@ def read_object(reply: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError("the reply must be a JSON object")
     return cast("dict[str, Any]", value)
+
+
+def _whole(value: Any) -> Any:
+    """Refuses escapes that stand for half a character: no file or database could keep them."""
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError as error:
+        raise ValueError("the reply holds half of a character") from error
+    return value
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -35,6 +35,11 @@ def schema_problems(schema: object, path: str = "schema") -> list[str]:
     return list(_in_schema(cast("Schema", schema), path))
 
 
+def example_of(schema: Schema) -> dict[str, Any]:
+    """Arguments that a schema of type object asks for, as plain as can be. Patterns are not followed."""
+    return cast("dict[str, Any]", _example(schema))
+
+
 def same_json(one: object, other: object) -> bool:
     """Equality of JSON values: 1 is 1.0, but true is not 1."""
     if isinstance(one, bool) or isinstance(other, bool):
@@ -50,11 +55,24 @@ def same_json(one: object, other: object) -> bool:
 
 def shown(value: object, limit: int = 60) -> str:
     """A value as JSON, short enough for a message."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     try:
         text = msgspec.json.encode(value).decode()
-    except TypeError:
+    except (TypeError, UnicodeEncodeError):
         text = repr(value)
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def _example(schema: Schema) -> Any:
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return schema["enum"][0]
+    if "anyOf" in schema:
+        return _example(schema["anyOf"][0])
+    kind = schema.get("type", "string")
+    return _EXAMPLES[kind if isinstance(kind, str) else kind[0]](schema)
 
 
 def _here(path: str) -> str:
@@ -192,6 +210,17 @@ _RULES: dict[str, Rule] = {
     "maxLength": _size("maxLength", str, lambda size, bound: size > bound, "at most {} characters"),
     "minItems": _size("minItems", list, lambda size, bound: size < bound, "at least {} items"),
     "maxItems": _size("maxItems", list, lambda size, bound: size > bound, "at most {} items"),
+}
+
+
+_EXAMPLES: dict[str, Callable[[Schema], Any]] = {
+    "object": lambda schema: {name: _example(schema["properties"][name]) for name in schema.get("required", [])},
+    "array": lambda schema: [_example(schema.get("items", {}))] * schema.get("minItems", 0),
+    "string": lambda schema: "a" * max(1, schema.get("minLength", 1)),
+    "integer": lambda schema: schema.get("minimum", 1),
+    "number": lambda schema: schema.get("minimum", 1),
+    "boolean": lambda schema: False,
+    "null": lambda schema: None,
 }
 
 

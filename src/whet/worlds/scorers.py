@@ -23,7 +23,7 @@ class Question(msgspec.Struct, frozen=True):
 
     task: Task
     text: str
-    """The brief as the agent saw it."""
+    """The brief as the agent saw it; empty while tasks are listed."""
     references: tuple[Json, ...] = ()
     """Acceptable answers; any one will do."""
     choices: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class Scorer(Protocol):
         """The acceptable answers that the answer field of a task gives."""
         ...
 
-    def problem(self, question: Question) -> str:
+    def problem(self, references: tuple[Json, ...], choices: tuple[str, ...]) -> str:
         """What is wrong with a task for this scorer, or nothing."""
         ...
 
@@ -116,12 +116,10 @@ class TextScorer:
             return ()
         return tuple(answer) if isinstance(answer, list) else (answer,)
 
-    def problem(self, question: Question) -> str:
-        if not question.references:
+    def problem(self, references: tuple[Json, ...], choices: tuple[str, ...]) -> str:
+        if not references:
             return "the answer is missing"
-        blank = any(
-            isinstance(one, dict | list) or one is None or not as_text(one).strip() for one in question.references
-        )
+        blank = any(isinstance(one, dict | list) or one is None or not as_text(one).strip() for one in references)
         return "the answer must be text or a number, or a list of them" if blank else ""
 
     async def score(self, question: Question, answer: str) -> Verdict:
@@ -142,7 +140,16 @@ class ExactScorer(TextScorer):
         return wrong(f"the reply is {shorten(answer)!r}")
 
 
-class NormalisedScorer(TextScorer):
+class WordScorer(TextScorer):
+    """What scorers share that compare words."""
+
+    def problem(self, references: tuple[Json, ...], choices: tuple[str, ...]) -> str:
+        found = super().problem(references, choices)
+        wordless = [right for right in references if not normalised(as_text(right))]
+        return found or (f"the answer {as_text(wordless[0])!r} has no words; use exact" if wordless else "")
+
+
+class NormalisedScorer(WordScorer):
     def __init__(self, settings: Normalised) -> None:
         self.content: Json = "normalised 1"
 
@@ -153,14 +160,16 @@ class NormalisedScorer(TextScorer):
         return wrong(f"the answer is {shorten(final_answer(answer))!r}")
 
 
-class F1Scorer(TextScorer):
+class F1Scorer(WordScorer):
     def __init__(self, settings: F1) -> None:
         self._threshold = settings.threshold
         self.content: Json = ["f1 1", settings.threshold]
 
     async def score(self, question: Question, answer: str) -> Verdict:
         given = tokens(final_answer(answer))
-        best = max(overlap(given, tokens(as_text(right))) for right in question.references)
+        whole = tokens(answer)
+        rights = [tokens(as_text(right)) for right in question.references]
+        best = max(max(overlap(given, right), overlap(whole, right)) for right in rights)
         if best >= self._threshold:
             return Verdict(True, best, facts={"f1": best})
         feedback = f"wrong answer: F1 {best:.2f} of {shorten(final_answer(answer))!r}"
@@ -173,9 +182,9 @@ class NumericScorer(TextScorer):
         self._relative = Decimal(repr(settings.relative))
         self.content: Json = ["numeric 1", settings.absolute, settings.relative]
 
-    def problem(self, question: Question) -> str:
-        found = super().problem(question)
-        unread = [right for right in question.references if isinstance(_number(right), str)]
+    def problem(self, references: tuple[Json, ...], choices: tuple[str, ...]) -> str:
+        found = super().problem(references, choices)
+        unread = [right for right in references if isinstance(_number(right), str)]
         return found or (f"the answer {shorten(as_text(unread[0]))!r} is not one number" if unread else "")
 
     async def score(self, question: Question, answer: str) -> Verdict:
@@ -202,11 +211,11 @@ class RegexScorer(TextScorer):
         self._finder = re.compile(settings.pattern, self._flags) if settings.pattern else None
         self.content: Json = ["regex 1", settings.pattern, settings.full, settings.ignore_case]
 
-    def problem(self, question: Question) -> str:
-        found = super().problem(question)
+    def problem(self, references: tuple[Json, ...], choices: tuple[str, ...]) -> str:
+        found = super().problem(references, choices)
         if found or self._finder is not None:
             return found
-        for pattern in question.references:
+        for pattern in references:
             try:
                 re.compile(as_text(pattern))
             except re.error as error:
@@ -249,6 +258,8 @@ def wrong(detail: str) -> Verdict:
 
 
 def _number(right: Json) -> Quantity | str:
+    if isinstance(right, int) and not isinstance(right, bool):
+        return Quantity(Decimal(right))
     if isinstance(right, bool) or right is None or isinstance(right, list | dict):
         return "not a number"
     return only_quantity(as_text(right))

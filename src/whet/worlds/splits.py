@@ -156,32 +156,26 @@ class _Placed:
 
     def add(self, one: Listed) -> None:
         try:
-            task = self._as_task(one)
+            content = Task("", Split.TRAIN, one.inputs).fingerprint
         except (TypeError, OverflowError) as error:
             self.problems.append(f"{_named(one.id, one.where)}: inputs must be JSON values: {error}")
             return
-        twin = self._by_content.get(task.fingerprint)
-        if twin is not None:
+        split = one.split or draw(content, self.settings.split_ratio, self.settings.split_seed)
+        task = Task(one.id or content[:12], split, one.inputs, one.kind)
+        twin = self._by_content.setdefault(content, task)
+        if twin is not task:
             self._duplicate(one, task, twin)
         elif task.id in self.keys:
             name, other = _named(task.id, one.where), self._where[task.id]
             self.problems.append(f"{name}: the id '{task.id}' is taken{f' by {other}' if other else ''}")
         else:
-            self._by_content[task.fingerprint] = task
             self._where[task.id] = one.where
             self.keys[task.id] = one.key
-            self.tasks[task.split].append(task)
+            self.tasks[split].append(task)
 
     def content(self) -> str:
-        pairs = sorted((task.fingerprint, task.kind, self.keys[task.id]) for task in self._by_content.values())
+        pairs = [(content, task.kind, self.keys[task.id]) for content, task in sorted(self._by_content.items())]
         return content_key("tasks", pairs).hex()
-
-    def _as_task(self, one: Listed) -> Task:
-        task = Task(one.id, one.split or Split.TRAIN, one.inputs, one.kind)
-        split = one.split or draw(task.fingerprint, self.settings.split_ratio, self.settings.split_seed)
-        if one.id and split is task.split:
-            return task
-        return Task(one.id or task.fingerprint[:12], split, one.inputs, one.kind)
 
     def _duplicate(self, one: Listed, task: Task, twin: Task) -> None:
         mine, other = _named(task.id, one.where), _named(twin.id, self._where[twin.id])

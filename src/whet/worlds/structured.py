@@ -34,10 +34,10 @@ class JsonScorer:
         """One value: a list is a JSON list here, not several acceptable answers."""
         return () if answer is None or not self._compare else (_parsed(answer),)
 
-    def problem(self, question: Question) -> str:
-        if not question.references:
+    def problem(self, references: tuple[Json, ...], choices: tuple[str, ...]) -> str:
+        if not references:
             return "" if self._schema else "it has no answer, and there is no schema either"
-        wrong_in = problems_of(question.references[0], self._schema)
+        wrong_in = problems_of(references[0], self._schema)
         return f"the answer does not follow the schema: {wrong_in[0]}" if wrong_in else ""
 
     async def score(self, question: Question, answer: str) -> Verdict:

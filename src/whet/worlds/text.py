@@ -10,12 +10,15 @@ import msgspec
 from whet.core import Json
 
 _ANSWER_LINE = re.compile(
-    r"^[\s>*_#`-]*(?:the\s+)?(?:final\s+|correct\s+)?answer(?:\s+is)?[*_`]*\s*(?:[:=]|(?<=is)\s)[*_`]*\s*(?P<rest>.*?)[\s*_`]*$",
+    r"^[ \t>*_#`-]*(?:the[ \t])?(?:(?:final|correct)[ \t])?answer(?:[*_`]*[ \t]?[:=]|[ \t]is(?:[ \t]?:|[ \t]))(?P<rest>.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
+_SUPERSCRIPT = re.compile("[⁺⁻]?[⁰¹²³⁴-⁹]+")
+_FRACTION = re.compile("[¼-¾⅐-⅞↉]")
 _ARTICLES = frozenset({"a", "an", "the"})
 _DASHES = dict.fromkeys(map(ord, "‐‑‒–—−"), "-")
 _QUOTES = dict.fromkeys(map(ord, "'\"`´‘’‚“”„«»"), "")
+_MARKS = _DASHES | _QUOTES
 _GROUPING = re.compile(r"(?<![\d.,])(\d{1,3})((?:,\d{3})+)(?![\d,])")
 # Marks that carry meaning where they stand: -5, 3.5, 1/2, 10:30, 1990-1995, C#, C++, 5%.
 _MEANT = re.compile(r"(?<![^\W_])-(?=\.?\d)|(?<=\d)[-./:](?=\d)|(?<!\w)\.(?=\d)|(?<=\w)[#+]+|(?<=\d)\s*%")
@@ -31,9 +34,16 @@ def unified(text: str) -> str:
     return unicodedata.normalize("NFC", text).strip()
 
 
+def compatible(text: str) -> str:
+    """Characters that mean the same as one. Powers and fractions stay what they are: 10² is 10^2, 5½ is 5 1/2."""
+    text = _SUPERSCRIPT.sub(lambda match: f"^{match[0]}", text)
+    text = _FRACTION.sub(lambda match: f" {match[0]}", text)
+    return unicodedata.normalize("NFKC", text).replace("⁄", "/")
+
+
 def answer_line(text: str) -> str | None:
     """What stands after the last "Answer:" of a reply; None if it has no such line."""
-    found = [match["rest"] for match in _ANSWER_LINE.finditer(text)]
+    found = [match["rest"].strip(" \t\r*_`") for match in _ANSWER_LINE.finditer(text)]
     return found[-1] if found else None
 
 
@@ -49,7 +59,7 @@ def normalised(text: str) -> str:
 
 
 def tokens(text: str) -> list[str]:
-    plain = unicodedata.normalize("NFKC", text).translate(_DASHES | _QUOTES).casefold()
+    plain = compatible(text).translate(_MARKS).casefold()
     plain = unicodedata.normalize("NFKC", plain)
     plain = _GROUPING.sub(lambda match: match[1] + match[2].replace(",", ""), plain)
     words = _without_punctuation(plain).split()

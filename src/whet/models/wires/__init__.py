@@ -5,6 +5,6 @@ This room is pure. It knows nothing of connections, credentials, limits or money
 
 from whet.models.wires.anthropic import AnthropicWire
 from whet.models.wires.base import StreamDecoder, Wire
-from whet.models.wires.openai import OpenAIWire, Thinking, TokenLimit
+from whet.models.wires.openai import Auth, OpenAIWire, Thinking, TokenLimit
 
-__all__ = ["AnthropicWire", "OpenAIWire", "StreamDecoder", "Thinking", "TokenLimit", "Wire"]
+__all__ = ["AnthropicWire", "Auth", "OpenAIWire", "StreamDecoder", "Thinking", "TokenLimit", "Wire"]

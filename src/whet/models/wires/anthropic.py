@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from whet.core import (
     BadReply,
@@ -26,135 +25,12 @@ from whet.core import (
     Usage,
     WhetError,
 )
+from whet.models.wires import anthropic_json as shape
 from whet.models.wires.base import ErrorDetail, EventReader, StreamDecoder, decode_json, failure, raw_text, read_error
 from whet.models.wires.schema import closed
 
 API_VERSION = "2023-06-01"
 """The version after this one has no temperature, which earlier models still take."""
-
-
-class _Source(msgspec.Struct, tag="base64"):
-    media_type: str
-    data: str
-
-
-class _Text(msgspec.Struct, tag="text"):
-    text: str
-
-
-class _Image(msgspec.Struct, tag="image"):
-    source: _Source
-
-
-class _ToolUse(msgspec.Struct, tag="tool_use"):
-    id: str
-    name: str
-    input: msgspec.Raw
-
-
-class _ToolResult(msgspec.Struct, tag="tool_result", omit_defaults=True):
-    tool_use_id: str
-    content: str | list[_Text | _Image]
-    is_error: bool = False
-
-
-_Block: TypeAlias = _Text | _Image | _ToolUse | _ToolResult
-
-
-class _Message(msgspec.Struct):
-    role: str
-    content: str | list[_Block]
-
-
-class _Tool(msgspec.Struct):
-    name: str
-    description: str
-    input_schema: dict[str, Any]
-
-
-class _Format(msgspec.Struct, tag="json_schema"):
-    schema: dict[str, Any]
-
-
-class _OutputConfig(msgspec.Struct, omit_defaults=True):
-    effort: str | UnsetType = UNSET
-    format: _Format | UnsetType = UNSET
-
-
-class _ThinkingConfig(msgspec.Struct, omit_defaults=True):
-    type: str
-    budget_tokens: int | UnsetType = UNSET
-
-
-class _Body(msgspec.Struct, omit_defaults=True):
-    model: str
-    max_tokens: int
-    messages: list[_Message]
-    system: str | UnsetType = UNSET
-    temperature: float | UnsetType = UNSET
-    top_p: float | UnsetType = UNSET
-    stop_sequences: tuple[str, ...] | UnsetType = UNSET
-    thinking: _ThinkingConfig | UnsetType = UNSET
-    output_config: _OutputConfig | UnsetType = UNSET
-    tools: list[_Tool] | UnsetType = UNSET
-    stream: bool | UnsetType = UNSET
-
-
-class _OutputDetails(msgspec.Struct):
-    thinking_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_input_tokens: int | None = None
-    cache_creation_input_tokens: int | None = None
-    output_tokens_details: _OutputDetails | None = None
-
-
-class _ReplyBlock(msgspec.Struct):
-    """Any block or piece of one: kinds that whet does not use have none of these fields filled."""
-
-    type: str
-    text: str | None = None
-    thinking: str | None = None
-    id: str | None = None
-    name: str | None = None
-    input: msgspec.Raw = msgspec.Raw()
-    partial_json: str | None = None
-    stop_reason: str | None = None
-
-
-class _Reply(msgspec.Struct):
-    content: list[_ReplyBlock] | None = None
-    model: str | None = None
-    stop_reason: str | None = None
-    usage: _Usage | None = None
-    error: ErrorDetail | None = None
-
-
-class _Delta(msgspec.Struct):
-    type: str | None = None
-    text: str | None = None
-    thinking: str | None = None
-    partial_json: str | None = None
-    stop_reason: str | None = None
-
-
-class _Event(msgspec.Struct):
-    type: str
-    index: int | None = None
-    message: _Reply | None = None
-    content_block: _ReplyBlock | None = None
-    delta: _Delta | None = None
-    usage: _Usage | None = None
-    error: ErrorDetail | None = None
-
-
-_encoder = msgspec.json.Encoder()
-_reply = msgspec.json.Decoder(_Reply)
-_event = msgspec.json.Decoder(_Event)
-_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class AnthropicWire(msgspec.Struct, frozen=True):
@@ -169,7 +45,7 @@ class AnthropicWire(msgspec.Struct, frozen=True):
 
     def encode(self, model: str, request: ModelRequest, *, stream: bool) -> bytes:
         """Seeds are left out: this interface has none."""
-        body = _Body(model, request.sampling.max_tokens, _messages(request.messages))
+        body = shape.Body(model, request.sampling.max_tokens, _messages(request.messages))
         system = "\n\n".join(
             message.text for message in request.messages if message.speaker is Speaker.SYSTEM and message.text
         )
@@ -179,14 +55,14 @@ class AnthropicWire(msgspec.Struct, frozen=True):
         if request.tools:
             body.tools = [_tool(tool) for tool in request.tools]
         if request.schema is not None:
-            effort = body.output_config.effort if isinstance(body.output_config, _OutputConfig) else UNSET
-            body.output_config = _OutputConfig(effort, _Format(closed(request.schema)))
+            effort = body.output_config.effort if isinstance(body.output_config, shape.OutputConfig) else UNSET
+            body.output_config = shape.OutputConfig(effort, shape.Format(closed(request.schema)))
         if stream:
             body.stream = True
-        return _encoder.encode(body)
+        return shape.encoder.encode(body)
 
     def decode(self, body: bytes) -> ModelReply:
-        reply = decode_json(_reply, body)
+        reply = decode_json(shape.reply_decoder, body)
         if reply.error is not None:
             raise _reported(reply.error)
         if reply.content is None:
@@ -216,7 +92,7 @@ class _AnthropicStream:
         self._text: list[str] = []
         self._thinking: list[str] = []
         self._calls: dict[int, tuple[str, str, list[str]]] = {}
-        self._usage: _Usage | None = None
+        self._usage: shape.Usage | None = None
         self._stop_reason: str | None = None
         self._model = ""
         self._ended = False
@@ -241,7 +117,7 @@ class _AnthropicStream:
         )
 
     def _take(self, data: bytes) -> str:
-        event = decode_json(_event, data)
+        event = decode_json(shape.event_decoder, data)
         if event.error is not None:
             raise _reported(event.error)
         if event.type == "message_start" and event.message is not None:
@@ -258,7 +134,7 @@ class _AnthropicStream:
             self._ended = True
         return ""
 
-    def _start_block(self, index: int, block: _ReplyBlock) -> str:
+    def _start_block(self, index: int, block: shape.ReplyBlock) -> str:
         if block.type == "tool_use":
             given = raw_text(block.input)
             self._calls[index] = (block.id or f"call_{index}", block.name or "", [] if given in ("", "{}") else [given])
@@ -267,7 +143,7 @@ class _AnthropicStream:
         self._text.append(text)
         return text
 
-    def _add(self, index: int, delta: _Delta) -> str:
+    def _add(self, index: int, delta: shape.Delta) -> str:
         if delta.partial_json and index in self._calls:
             self._calls[index][2].append(delta.partial_json)
         if delta.thinking:
@@ -277,9 +153,9 @@ class _AnthropicStream:
         return text
 
 
-def _messages(messages: Iterable[Message]) -> list[_Message]:
+def _messages(messages: Iterable[Message]) -> list[shape.Message]:
     """Speakers must alternate, and all results of one turn's calls belong into one message: neighbours are joined."""
-    joined: list[_Message] = []
+    joined: list[shape.Message] = []
     for message in messages:
         if message.speaker is Speaker.SYSTEM:
             continue
@@ -290,32 +166,32 @@ def _messages(messages: Iterable[Message]) -> list[_Message]:
         if joined and joined[-1].role == role and isinstance(joined[-1].content, list):
             joined[-1].content.extend(blocks)
         else:
-            joined.append(_Message(role, blocks))
+            joined.append(shape.Message(role, blocks))
     return joined
 
 
-def _blocks(message: Message) -> list[_Block]:
+def _blocks(message: Message) -> list[shape.Block]:
     if message.speaker is Speaker.TOOL:
         content = message.content if isinstance(message.content, str) else _parts(message.content)
-        return [_ToolResult(_use_id(message.tool_call_id), content, message.tool_error)]
-    blocks: list[_Block] = [*_parts(message.content)]
-    blocks.extend(_ToolUse(_use_id(call.id), call.name, _input(call.arguments)) for call in message.tool_calls)
+        return [shape.ToolResult(_use_id(message.tool_call_id), content, message.tool_error)]
+    blocks: list[shape.Block] = [*_parts(message.content)]
+    blocks.extend(shape.ToolUse(_use_id(call.id), call.name, _input(call.arguments)) for call in message.tool_calls)
     return blocks
 
 
-def _parts(content: str | tuple[TextPart | ImagePart, ...]) -> list[_Text | _Image]:
+def _parts(content: str | tuple[TextPart | ImagePart, ...]) -> list[shape.Text | shape.Image]:
     """Empty texts are refused by the endpoint, so they are left out."""
     if isinstance(content, str):
-        return [_Text(content)] if content else []
+        return [shape.Text(content)] if content else []
     return [
-        _Text(part.text) if isinstance(part, TextPart) else _image(part)
+        shape.Text(part.text) if isinstance(part, TextPart) else _image(part)
         for part in content
         if not (isinstance(part, TextPart) and not part.text)
     ]
 
 
-def _image(part: ImagePart) -> _Image:
-    return _Image(_Source(part.media_type, b64encode(part.data).decode()))
+def _image(part: ImagePart) -> shape.Image:
+    return shape.Image(shape.Source(part.media_type, b64encode(part.data).decode()))
 
 
 _ID_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
@@ -329,14 +205,14 @@ def _use_id(call_id: str) -> str:
 def _input(arguments: str) -> msgspec.Raw:
     """The endpoint takes objects only; what a model wrote instead is shown to it as text."""
     try:
-        _object.decode(arguments)
+        shape.object_decoder.decode(arguments)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return msgspec.Raw(_encoder.encode({"not_a_json_object": arguments}))
+        return msgspec.Raw(shape.encoder.encode({"not_a_json_object": arguments}))
     return msgspec.Raw(arguments.encode())
 
 
-def _tool(tool: ToolSpec) -> _Tool:
-    return _Tool(tool.name, tool.description, tool.parameters)
+def _tool(tool: ToolSpec) -> shape.Tool:
+    return shape.Tool(tool.name, tool.description, tool.parameters)
 
 
 _MODEL_VERSION = re.compile(r"claude-(?:[a-z]+-)?(\d+)(?:[-.](\d{1,2})(?!\d))?")
@@ -365,7 +241,7 @@ _GRADES = {
 }
 
 
-def _set_sampling(body: _Body, request: ModelRequest) -> None:
+def _set_sampling(body: shape.Body, request: ModelRequest) -> None:
     sampling = request.sampling
     if sampling.stop:
         body.stop_sequences = sampling.stop
@@ -378,24 +254,24 @@ def _set_sampling(body: _Body, request: ModelRequest) -> None:
         body.top_p = sampling.top_p
 
 
-def _set_thinking(body: _Body, request: ModelRequest) -> bool:
+def _set_thinking(body: shape.Body, request: ModelRequest) -> bool:
     """Switch thinking as asked; whether it is on."""
     sampling = request.sampling
     effort = None if sampling.thinking is False else sampling.effort
     if sampling.thinking is False or effort is Effort.NONE:
-        body.thinking = _ThinkingConfig("disabled")
+        body.thinking = shape.ThinkingConfig("disabled")
         return False
     if effort is None and sampling.thinking is None:
         return False
     if _takes_budget(body.model):
         return _set_budget(body, effort or Effort.MEDIUM, sampling, request.messages)
-    body.thinking = _ThinkingConfig("adaptive")
+    body.thinking = shape.ThinkingConfig("adaptive")
     if effort is not None:
-        body.output_config = _OutputConfig(_GRADES[effort])
+        body.output_config = shape.OutputConfig(_GRADES[effort])
     return True
 
 
-def _set_budget(body: _Body, effort: Effort, sampling: Sampling, messages: tuple[Message, ...]) -> bool:
+def _set_budget(body: shape.Body, effort: Effort, sampling: Sampling, messages: tuple[Message, ...]) -> bool:
     """Thinking counts towards `max_tokens`, so it gets at most three quarters of them, and none of too few.
 
     Within a tool exchange these models demand their own signed thinking back, which a conversation does not carry;
@@ -404,11 +280,11 @@ def _set_budget(body: _Body, effort: Effort, sampling: Sampling, messages: tuple
     budget = min(_BUDGETS[effort], sampling.max_tokens * 3 // 4)
     if budget < _SMALLEST_BUDGET or (messages and messages[-1].speaker is Speaker.TOOL):
         return False
-    body.thinking = _ThinkingConfig("enabled", budget)
+    body.thinking = shape.ThinkingConfig("enabled", budget)
     return True
 
 
-def _tool_call(block: _ReplyBlock) -> ToolCall:
+def _tool_call(block: shape.ReplyBlock) -> ToolCall:
     return ToolCall(block.id or "call", block.name or "", raw_text(block.input) or "{}")
 
 
@@ -423,7 +299,7 @@ def _finish(reason: str | None, called: bool) -> Finish:
     return _FINISHES.get(reason or "", Finish.TOOL_CALLS if called else Finish.STOP)
 
 
-def _usage(usage: _Usage | None) -> Usage | None:
+def _usage(usage: shape.Usage | None) -> Usage | None:
     """The endpoint counts fresh, cached and newly cached input apart; together they are the input."""
     if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
         return None
@@ -441,11 +317,11 @@ def _usage(usage: _Usage | None) -> Usage | None:
     return Usage(fresh + read + written, output, read, reasoned)
 
 
-def _later_usage(first: _Usage | None, later: _Usage | None) -> _Usage | None:
+def _later_usage(first: shape.Usage | None, later: shape.Usage | None) -> shape.Usage | None:
     """Counts at the end of a stream are totals, but only of what they name."""
     if first is None or later is None:
         return later or first
-    return _Usage(
+    return shape.Usage(
         first.input_tokens if later.input_tokens is None else later.input_tokens,
         first.output_tokens if later.output_tokens is None else later.output_tokens,
         later.cache_read_input_tokens or first.cache_read_input_tokens,

@@ -29,7 +29,7 @@ QUOTE_LIMIT = 300
 
 class StreamDecoder(Protocol):
     def feed(self, chunk: bytes) -> list[str]:
-        """Take the next bytes, cut anywhere, and give the answer's text in them.
+        """Take the next bytes, cut anywhere, and give the answer's text in them, as far as it is sure to be answer.
 
         Raises what `Wire.refusal` would where the endpoint reports a failure within the stream.
         """

@@ -9,11 +9,9 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
 from urllib.parse import quote
 
 import msgspec
-from msgspec import UNSET, UnsetType
 
 from whet.core import (
     BadReply,
@@ -31,6 +29,7 @@ from whet.core import (
     Usage,
     WhetError,
 )
+from whet.models.wires import openai_json as shape
 from whet.models.wires.base import ErrorDetail, EventReader, StreamDecoder, decode_json, failure, raw_text, read_error
 from whet.models.wires.schema import is_strict
 from whet.models.wires.thinking import ThinkFilter, split_thinking
@@ -69,150 +68,6 @@ class Auth(StrEnum):
 _REASONING_FAMILY = re.compile(r"(?:.*/)?(?:o\d|gpt-[5-9]|gpt-\d\d|codex-)")
 
 
-class _ImageUrl(msgspec.Struct):
-    url: str
-
-
-class _Text(msgspec.Struct, tag="text"):
-    text: str
-
-
-class _Image(msgspec.Struct, tag="image_url"):
-    image_url: _ImageUrl
-
-
-class _CalledFunction(msgspec.Struct):
-    name: str
-    arguments: str
-
-
-class _Call(msgspec.Struct, tag="function"):
-    id: str
-    function: _CalledFunction
-
-
-class _Message(msgspec.Struct, omit_defaults=True):
-    role: str
-    content: str | list[_Text | _Image]
-    tool_calls: list[_Call] | UnsetType = UNSET
-    tool_call_id: str | UnsetType = UNSET
-
-
-class _Function(msgspec.Struct):
-    name: str
-    description: str
-    parameters: dict[str, Any]
-
-
-class _Tool(msgspec.Struct, tag="function"):
-    function: _Function
-
-
-class _Schema(msgspec.Struct):
-    name: str
-    schema: dict[str, Any]
-    strict: bool
-
-
-class _ResponseFormat(msgspec.Struct, tag="json_schema"):
-    json_schema: _Schema
-
-
-class _StreamOptions(msgspec.Struct):
-    include_usage: bool
-
-
-class _ThinkingMode(msgspec.Struct):
-    type: str
-
-
-class _TemplateSettings(msgspec.Struct):
-    enable_thinking: bool
-
-
-class _Body(msgspec.Struct, omit_defaults=True):
-    model: str
-    messages: list[_Message]
-    max_tokens: int | UnsetType = UNSET
-    max_completion_tokens: int | UnsetType = UNSET
-    temperature: float | UnsetType = UNSET
-    top_p: float | UnsetType = UNSET
-    stop: tuple[str, ...] | UnsetType = UNSET
-    seed: int | UnsetType = UNSET
-    reasoning_effort: Effort | UnsetType = UNSET
-    enable_thinking: bool | UnsetType = UNSET
-    chat_template_kwargs: _TemplateSettings | UnsetType = UNSET
-    thinking: _ThinkingMode | UnsetType = UNSET
-    reasoning_split: bool | UnsetType = UNSET
-    tools: list[_Tool] | UnsetType = UNSET
-    response_format: _ResponseFormat | UnsetType = UNSET
-    stream: bool | UnsetType = UNSET
-    stream_options: _StreamOptions | UnsetType = UNSET
-
-
-class _TokenDetails(msgspec.Struct):
-    cached_tokens: int | None = None
-    reasoning_tokens: int | None = None
-
-
-class _Usage(msgspec.Struct):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    prompt_tokens_details: _TokenDetails | None = None
-    completion_tokens_details: _TokenDetails | None = None
-
-
-class _ReplyPart(msgspec.Struct):
-    text: str | None = None
-
-
-class _ReplyFunction(msgspec.Struct):
-    name: str | None = None
-    arguments: msgspec.Raw = msgspec.Raw()
-
-
-class _ReplyCall(msgspec.Struct):
-    id: str | None = None
-    index: int | None = None
-    function: _ReplyFunction | None = None
-
-
-class _ReplyMessage(msgspec.Struct):
-    """A whole message or a piece of a streamed one: the fields are the same."""
-
-    content: str | list[_ReplyPart] | None = None
-    refusal: str | None = None
-    reasoning_content: str | None = None
-    reasoning: str | None = None
-    reasoning_details: list[_ReplyPart] | None = None
-    tool_calls: list[_ReplyCall] | None = None
-
-
-class _Choice(msgspec.Struct):
-    message: _ReplyMessage | None = None
-    delta: _ReplyMessage | None = None
-    finish_reason: str | None = None
-    error: ErrorDetail | None = None
-
-
-class _MiniMaxStatus(msgspec.Struct):
-    status_code: int = 0
-    status_msg: str | None = None
-
-
-class _Reply(msgspec.Struct):
-    model: str | None = None
-    choices: list[_Choice] | None = None
-    usage: _Usage | None = None
-    error: ErrorDetail | str | None = None
-    base_resp: _MiniMaxStatus | None = None
-
-
-_reply = msgspec.json.Decoder(_Reply)
-_encoder = msgspec.json.Encoder()
-_string = msgspec.json.Decoder(str)
-
-
 class OpenAIWire(msgspec.Struct, frozen=True):
     token_limit: TokenLimit = TokenLimit.MAX_TOKENS
     thinking: Thinking = Thinking.UNKNOWN
@@ -245,7 +100,7 @@ class OpenAIWire(msgspec.Struct, frozen=True):
         return headers
 
     def encode(self, model: str, request: ModelRequest, *, stream: bool) -> bytes:
-        body = _Body(self.deployment or model, [_message(message) for message in request.messages])
+        body = shape.Body(self.deployment or model, [_message(message) for message in request.messages])
         self._set_sampling(body, model, request.sampling)
         if request.seed is not None:
             body.seed = request.seed
@@ -253,15 +108,15 @@ class OpenAIWire(msgspec.Struct, frozen=True):
             body.tools = [_tool(tool) for tool in request.tools]
         if request.schema is not None and self.schemas:
             strict = is_strict(request.schema)
-            body.response_format = _ResponseFormat(_Schema("answer", request.schema, strict))
+            body.response_format = shape.ResponseFormat(shape.Schema("answer", request.schema, strict))
         if self.reasoning_split:
             body.reasoning_split = True
         if stream:
             body.stream = True
-            body.stream_options = _StreamOptions(include_usage=True)
-        return _encoder.encode(body)
+            body.stream_options = shape.StreamOptions(include_usage=True)
+        return shape.encoder.encode(body)
 
-    def _set_sampling(self, body: _Body, model: str, sampling: Sampling) -> None:
+    def _set_sampling(self, body: shape.Body, model: str, sampling: Sampling) -> None:
         if self._limit(model) is TokenLimit.MAX_TOKENS:
             body.max_tokens = sampling.max_tokens
         else:
@@ -282,21 +137,21 @@ class OpenAIWire(msgspec.Struct, frozen=True):
             return self.token_limit
         return TokenLimit.MAX_COMPLETION_TOKENS if _REASONING_FAMILY.match(model) else TokenLimit.MAX_TOKENS
 
-    def _set_thinking(self, body: _Body, on: bool) -> None:
+    def _set_thinking(self, body: shape.Body, on: bool) -> None:
         match self.thinking:
             case Thinking.FLAG:
                 body.enable_thinking = on
             case Thinking.TEMPLATE:
-                body.chat_template_kwargs = _TemplateSettings(on)
+                body.chat_template_kwargs = shape.TemplateSettings(on)
             case Thinking.MODE:
-                body.thinking = _ThinkingMode("adaptive" if on else "disabled")
+                body.thinking = shape.ThinkingMode("adaptive" if on else "disabled")
             case Thinking.EFFORT if not on:
                 body.reasoning_effort = Effort.NONE
             case _:
                 pass
 
     def decode(self, body: bytes) -> ModelReply:
-        reply = decode_json(_reply, body)
+        reply = decode_json(shape.reply_decoder, body)
         _raise_reported(reply)
         if not reply.choices:
             raise BadReply("the endpoint's reply has no choices")
@@ -342,7 +197,7 @@ class _OpenAIStream:
         self._reasoning: list[str] = []
         self._calls: dict[int, _PartialCall] = {}
         self._finish_reason: str | None = None
-        self._usage: _Usage | None = None
+        self._usage: shape.Usage | None = None
         self._model = ""
         self._ended = False
 
@@ -376,7 +231,7 @@ class _OpenAIStream:
         if event.strip() == b"[DONE]":
             self._ended = True
             return ""
-        reply = decode_json(_reply, event)
+        reply = decode_json(shape.reply_decoder, event)
         _raise_reported(reply)
         self._model = reply.model or self._model
         self._usage = reply.usage or self._usage
@@ -387,7 +242,7 @@ class _OpenAIStream:
         delta = choice.delta or choice.message
         return self._delta(delta) if delta is not None else ""
 
-    def _delta(self, delta: _ReplyMessage) -> str:
+    def _delta(self, delta: shape.ReplyMessage) -> str:
         self._reasoning.append(_reasoning(delta))
         if delta.refusal:
             self._refusal.append(delta.refusal)
@@ -397,7 +252,7 @@ class _OpenAIStream:
         self._text.append(text)
         return text if self._filter is None else self._filter.feed(text)
 
-    def _add_call(self, piece: _ReplyCall) -> None:
+    def _add_call(self, piece: shape.ReplyCall) -> None:
         """Pieces belong together by index; a server without indexes starts a new call with each new id."""
         last = max(self._calls, default=-1)
         place = piece.index
@@ -411,41 +266,43 @@ class _OpenAIStream:
             call.arguments.append(_arguments(piece.function.arguments))
 
 
-def _message(message: Message) -> _Message:
-    wire = _Message(str(message.speaker), _content(message.content))
+def _message(message: Message) -> shape.Message:
+    wire = shape.Message(str(message.speaker), _content(message.content))
     if message.tool_calls:
-        wire.tool_calls = [_Call(call.id, _CalledFunction(call.name, call.arguments)) for call in message.tool_calls]
+        wire.tool_calls = [
+            shape.Call(call.id, shape.CalledFunction(call.name, call.arguments)) for call in message.tool_calls
+        ]
     if message.speaker is Speaker.TOOL:
         wire.tool_call_id = message.tool_call_id
     return wire
 
 
-def _content(content: str | tuple[TextPart | ImagePart, ...]) -> str | list[_Text | _Image]:
+def _content(content: str | tuple[TextPart | ImagePart, ...]) -> str | list[shape.Text | shape.Image]:
     if isinstance(content, str):
         return content
-    return [_Text(part.text) if isinstance(part, TextPart) else _image(part) for part in content]
+    return [shape.Text(part.text) if isinstance(part, TextPart) else _image(part) for part in content]
 
 
-def _image(part: ImagePart) -> _Image:
-    return _Image(_ImageUrl(f"data:{part.media_type};base64,{b64encode(part.data).decode()}"))
+def _image(part: ImagePart) -> shape.Image:
+    return shape.Image(shape.ImageUrl(f"data:{part.media_type};base64,{b64encode(part.data).decode()}"))
 
 
-def _tool(tool: ToolSpec) -> _Tool:
-    return _Tool(_Function(tool.name, tool.description, tool.parameters))
+def _tool(tool: ToolSpec) -> shape.Tool:
+    return shape.Tool(shape.Function(tool.name, tool.description, tool.parameters))
 
 
-def _text(content: str | list[_ReplyPart] | None) -> str:
+def _text(content: str | list[shape.ReplyPart] | None) -> str:
     if isinstance(content, str):
         return content
     return "".join(part.text or "" for part in content or ())
 
 
-def _reasoning(message: _ReplyMessage) -> str:
+def _reasoning(message: shape.ReplyMessage) -> str:
     return message.reasoning_content or message.reasoning or _text(message.reasoning_details)
 
 
-def _tool_call(call: _ReplyCall, place: int) -> ToolCall:
-    function = call.function or _ReplyFunction()
+def _tool_call(call: shape.ReplyCall, place: int) -> ToolCall:
+    function = call.function or shape.ReplyFunction()
     return ToolCall(call.id or f"call_{place}", function.name or "", _arguments(function.arguments))
 
 
@@ -453,7 +310,7 @@ def _arguments(raw: msgspec.Raw) -> str:
     """Arguments are JSON within a string; some servers send the object itself."""
     text = raw_text(raw)
     if text.startswith('"'):
-        return decode_json(_string, text)
+        return decode_json(shape.string_decoder, text)
     return "" if text == "null" else text
 
 
@@ -475,7 +332,7 @@ def _finish(reason: str | None, called: bool) -> Finish:
     return finish
 
 
-def _usage(usage: _Usage | None) -> Usage | None:
+def _usage(usage: shape.Usage | None) -> Usage | None:
     if usage is None or (usage.prompt_tokens is None and usage.completion_tokens is None):
         return None
     cached = usage.prompt_tokens_details.cached_tokens if usage.prompt_tokens_details else None
@@ -484,11 +341,21 @@ def _usage(usage: _Usage | None) -> Usage | None:
     return Usage(*(max(0, count or 0) for count in counts))
 
 
-_MINIMAX_STATUS = {1002: 429, 1004: 401, 2049: 401, 1008: 402, 1001: 504, 1039: 429, 1041: 429}
+_MINIMAX_STATUS = {
+    1002: 429,
+    1039: 429,
+    1041: 429,
+    1004: 401,
+    2049: 401,
+    1008: 402,
+    1026: 400,
+    1027: 400,
+    1001: 504,
+}
 """MiniMax reports failures in the body of a 200; its own numbers, as the HTTP statuses that mean the same."""
 
 
-def _raise_reported(reply: _Reply) -> None:
+def _raise_reported(reply: shape.Reply) -> None:
     """Gateways send errors with status 200, the more so once a stream has begun."""
     if reply.error is not None:
         detail = ErrorDetail(message=reply.error) if isinstance(reply.error, str) else reply.error
