@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import cast
 
-from whet.core import Clock, ConfigError, ModelRef, Nanodollars, Usage
+import msgspec
+
+from whet.core import Clock, ConfigError, ModelRef
 from whet.models.http import HttpSender
 from whet.models.ledger import Caps, Ledger
 from whet.models.limits import Places
-from whet.models.prices import Prices
+from whet.models.prices import FREE, Price, Prices
 from whet.models.providers import resolve
 from whet.models.recorded import RecordedModel, Sender
 from whet.models.roles import RoleSettings
@@ -44,49 +46,60 @@ class Models:
 
     def check(self, role: str, settings: RoleSettings, caps: Caps) -> ModelRef:
         """Which model it is. Raises what `open` would, and sends nothing."""
-        ref, _, _ = self._sender(role, settings)
-        self._price(role, ref, caps)
-        return ref
+        reached = self._reach(role, settings)
+        self._price(role, reached, caps)
+        return reached.ref
 
     def open(self, role: str, settings: RoleSettings, store: RunStore, ledger: Ledger) -> RecordedModel:
         """Raises ConfigError or CredentialsError before anything is sent."""
-        ref, sender, address = self._sender(role, settings)
+        reached = self._reach(role, settings)
         return RecordedModel(
             role,
-            ref,
-            sender,
+            reached.ref,
+            reached.sender,
             store=store,
             ledger=ledger,
-            places=self._places.setdefault(address, Places(settings.max_in_flight, self._clock)),
+            places=self._places.setdefault(reached.address, Places(settings.max_in_flight, self._clock)),
             clock=self._clock,
-            price=self._price(role, ref, ledger.caps),
+            price=self._price(role, reached, ledger.caps).cost,
             settings=settings,
         )
 
     async def aclose(self) -> None:
         await self._transport.close()
 
-    def _sender(self, role: str, settings: RoleSettings) -> tuple[ModelRef, Sender, str]:
+    def _reach(self, role: str, settings: RoleSettings) -> _Reached:
         if not settings.model:
             raise ConfigError(f"{role}.model is missing", hint='Such as model = "openai/gpt-5.5".')
         if settings.model.startswith(SCRIPTED):
             ref, script = _script(role, settings.model.removeprefix(SCRIPTED), self._base_dir)
-            return ref, ScriptedSender(script), settings.model
+            return _Reached(ref, ScriptedSender(script), settings.model, local=True)
         provider = resolve(
             settings.model, base_url=settings.base_url, options=settings, environ=self._environ, clock=self._clock
         )
         sender = HttpSender(provider, self._transport, self._clock, stream=settings.stream)
-        return provider.ref, sender, provider.base_url
+        return _Reached(provider.ref, sender, provider.base_url, provider.local)
 
-    def _price(self, role: str, ref: ModelRef, caps: Caps) -> Callable[[Usage], Nanodollars]:
-        if self._prices.find(ref) is None:
-            if caps.usd is not None:
-                raise ConfigError(
-                    f"budget.usd is set, but the price of {role}.model = {str(ref)!r} is not known",
-                    hint=f'Say it: [prices."{ref}"] input = … and output = … (dollars per million tokens).',
-                )
-            return _free
-        return lambda usage: self._prices.cost(ref, usage) or 0
+    def _price(self, role: str, reached: _Reached, caps: Caps) -> Price:
+        """What the user says goes before the shipped table; what runs on the user's own machines is free."""
+        price = self._prices.find(reached.ref)
+        if price is None and caps.usd is not None and not reached.local:
+            raise ConfigError(
+                f"budget.usd is set, but the price of {role}.model = {str(reached.ref)!r} is not known",
+                hint=f'Say it: [prices."{reached.ref}"] input = … and output = … (dollars per million tokens).',
+            )
+        if price is None or (reached.local and not self._prices.is_own(reached.ref)):
+            return FREE
+        return price
+
+
+class _Reached(msgspec.Struct, frozen=True):
+    """An endpoint that a role's settings lead to."""
+
+    ref: ModelRef
+    sender: Sender
+    address: str
+    local: bool
 
 
 def _script(role: str, reference: str, base_dir: Path) -> tuple[ModelRef, Script]:
@@ -97,7 +110,3 @@ def _script(role: str, reference: str, base_dir: Path) -> tuple[ModelRef, Script
     source = Path(module.__file__).read_bytes() if module.__file__ else b""
     name = f"{reference}@{blake2b(source, digest_size=4).hexdigest()}"
     return ModelRef("scripted", name), cast("Script", function)
-
-
-def _free(usage: Usage) -> Nanodollars:
-    return 0

@@ -103,6 +103,10 @@ class Prices:
             return own or FREE
         return _longest(self._shipped, str(ref))
 
+    def is_own(self, ref: ModelRef) -> bool:
+        """Whether the user gives a price for this model."""
+        return _longest(self._own, str(ref)) is not None
+
     def cost(self, ref: ModelRef, usage: Usage) -> Nanodollars | None:
         """None where the price is not known."""
         price = self.find(ref)

@@ -235,5 +235,3 @@ class _Call:
 
 def _nothing() -> None:
     pass
-
-

@@ -8,7 +8,7 @@ import msgspec
 
 from whet.core import Json, Verdict
 from whet.worlds.scorers import Question, TextScorer, right_answer, wrong
-from whet.worlds.text import answer_line, as_text, normalised
+from whet.worlds.text import answer_line, as_text, normalised, unified
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -55,15 +55,17 @@ class ChoiceScorer(TextScorer):
 
 def meant(text: str, choices: tuple[str, ...]) -> int | str:
     """The place of the choice that a text means, or why it means none."""
-    by_text = _by_text(text, choices)
-    if by_text is not None:
-        return by_text
+    for place, choice in enumerate(choices):
+        if unified(choice) == unified(text):
+            return place
     alone = _LETTER_ALONE.match(text)
     if alone:
         return _place(alone[1], choices)
     first = _LETTER_FIRST.match(text)
     if first is None:
-        return "unclear: the reply is neither a letter nor a choice; end with a line 'Answer: <letter>'"
+        by_text = _by_text(text, choices)
+        unclear = "unclear: the reply is neither a letter nor a choice; end with a line 'Answer: <letter>'"
+        return unclear if by_text is None else by_text
     letter, stated = _place(first[1], choices), _by_text(first["rest"], choices)
     if isinstance(letter, int) and stated is not None and stated != letter:
         return f"ambiguous: {first[1].upper()} is not '{choices[stated]}'"

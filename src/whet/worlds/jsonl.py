@@ -99,7 +99,7 @@ class QuestionAuthor:
         self._question_field = "" if settings.template else _field(settings.question, _QUESTION_NAMES, fields)
         self._answer_field = _field(settings.answer, _ANSWER_NAMES, fields)
         self._shown = _places(settings.template) or [self._question_field]
-        if self._answer_field in self._shown:
+        if self._answer_field and self._answer_field in self._shown:
             raise ConfigError(f"world.template: it shows the answer field '{self._answer_field}' to the agent")
 
     @property

@@ -53,13 +53,13 @@ _UNITS = {
 }
 
 _NUMBER = re.compile(
-    r"""(?<![\w.,])
+    r"""(?<![\w.,^])
         (?P<before>[-+]?\s?(?:us\$|[$€£¥₹])\s?)?
         (?P<number>[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)(?!,\d)(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?:e[-+]?\d{1,3})?)
         (?![\d,]*\d|[a-z_]+[-+]?\d|\.\d|\s?\^)
         (?:[ \t]?(?P<scale>thousands?|millions?|billions?|trillions?|mn|mio|mln|bn|bln|tn|trn)\b
           |(?P<letter>[kmbt])\b)?
-        (?P<after>[ \t-]?(?:%|[$€£¥₹]|°[cf]\b|[a-z]+\b))?
+        (?P<after>[ \t-]?(?:%|[$€£¥₹]|°[cf]\b|[a-z]+\b(?!\^)))?
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -118,7 +118,8 @@ def _found(text: str) -> Iterator[Found]:
         unit = _UNITS.get(currency) or _UNITS.get((match["after"] or "").strip(" \t-").casefold(), "")
         power, letter_unit = _power(match["scale"], match["letter"], bool(currency))
         value = value.scaleb(power) if power else value
-        yield Found(Quantity(value.normalize() + 0, unit or letter_unit), match.start(), match.end())
+        end = match.start("after") if match["after"] and not unit else match.end()
+        yield Found(Quantity(value.normalize() + 0, unit or letter_unit), match.start(), end)
 
 
 def _plain(text: str) -> str:

@@ -62,7 +62,7 @@ class SplitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     split_ratio: Shares = Shares(train=2, selection=1, test=1)
     """How tasks without a split of their own are shared out, as weights: `{train = 2, selection = 1, test = 1}`."""
-    split_seed: int = 0
+    split_seed: Count = 0
     """Another seed is another draw."""
     limits: Limits = Limits()
     """The most tasks of each split; which ones is drawn by content, so it is the same sample every time."""
@@ -153,12 +153,14 @@ class _Placed:
         self.problems: list[str] = []
         self._by_content: dict[str, Task] = {}
         self._where: dict[str, str] = {}
+        self._contents: list[tuple[str, bytes]] = []
 
     def add(self, one: Listed) -> None:
         try:
             content = Task("", Split.TRAIN, one.inputs).fingerprint
+            key = content_key("key", one.kind, one.key)
         except (TypeError, OverflowError) as error:
-            self.problems.append(f"{_named(one.id, one.where)}: inputs must be JSON values: {error}")
+            self.problems.append(f"{_named(one.id, one.where)}: inputs and keys must be JSON values: {error}")
             return
         split = one.split or draw(content, self.settings.split_ratio, self.settings.split_seed)
         task = Task(one.id or content[:12], split, one.inputs, one.kind)
@@ -172,10 +174,10 @@ class _Placed:
             self._where[task.id] = one.where
             self.keys[task.id] = one.key
             self.tasks[split].append(task)
+            self._contents.append((content, key))
 
     def content(self) -> str:
-        pairs = [(content, task.kind, self.keys[task.id]) for content, task in sorted(self._by_content.items())]
-        return content_key("tasks", pairs).hex()
+        return content_key("tasks", sorted(self._contents)).hex()
 
     def _duplicate(self, one: Listed, task: Task, twin: Task) -> None:
         mine, other = _named(task.id, one.where), _named(twin.id, self._where[twin.id])

@@ -10,7 +10,8 @@ import msgspec
 from whet.core import Json
 
 _ANSWER_LINE = re.compile(
-    r"^[ \t>*_#`-]*(?:the[ \t])?(?:(?:final|correct)[ \t])?answer(?:[*_`]*[ \t]?[:=]|[ \t]is(?:[ \t]?:|[ \t]))(?P<rest>.*)$",
+    r"^[ \t>*_#`-]*(?:the[ \t])?(?:(?:final|correct)[ \t])?"
+    r"answer(?:[*_`]*[ \t]?[:=]|[ \t]is(?:[ \t]?:|[ \t]))(?P<rest>.*)$",
     re.IGNORECASE | re.MULTILINE,
 )
 _SUPERSCRIPT = re.compile("[⁺⁻]?[⁰¹²³⁴-⁹]+")
@@ -20,8 +21,9 @@ _DASHES = dict.fromkeys(map(ord, "‐‑‒–—−"), "-")
 _QUOTES = dict.fromkeys(map(ord, "'\"`´‘’‚“”„«»"), "")
 _MARKS = _DASHES | _QUOTES
 _GROUPING = re.compile(r"(?<![\d.,])(\d{1,3})((?:,\d{3})+)(?![\d,])")
+_INITIALS = re.compile(r"\b(?:[^\W\d_]\.){2,}")
 # Marks that carry meaning where they stand: -5, 3.5, 1/2, 10:30, 1990-1995, C#, C++, 5%.
-_MEANT = re.compile(r"(?<![^\W_])-(?=\.?\d)|(?<=\d)[-./:](?=\d)|(?<!\w)\.(?=\d)|(?<=\w)[#+]+|(?<=\d)\s*%")
+_MEANT = re.compile(r"(?<![^\W_])-(?=\.?\d)|(?<=\d)[-./:](?=\d)|(?<!\w)\.(?=\d)|(?<=[^\W_])[#+]+|(?<=\d)\s*%")
 
 
 def as_text(value: Json) -> str:
@@ -62,6 +64,7 @@ def tokens(text: str) -> list[str]:
     plain = compatible(text).translate(_MARKS).casefold()
     plain = unicodedata.normalize("NFKC", plain)
     plain = _GROUPING.sub(lambda match: match[1] + match[2].replace(",", ""), plain)
+    plain = _INITIALS.sub(lambda match: match[0].replace(".", ""), plain)
     words = _without_punctuation(plain).split()
     return [word for word in words if word not in _ARTICLES] or words
 

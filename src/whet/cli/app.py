@@ -1,0 +1,93 @@
+"""The command `whet`: which commands there are, and where each of them is."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from whet import __version__
+from whet.cli.boundary import boundary
+from whet.cli.options import closing
+
+SECTIONS: Mapping[str, Mapping[str, str]] = {
+    "Start here": {
+        "demo": "Do the whole job once in a folder of its own: no key, no network.",
+        "init": "Write a small working project to change.",
+    },
+    "Train and measure": {
+        "train": "Run a training, or go on with one.",
+        "eval": "Play a split with a policy: pass rates with intervals.",
+    },
+    "Look at runs": {
+        "runs": "One line for each run.",
+        "show": "What a run tried, kept and spent.",
+        "watch": "Follow a run while another process trains it.",
+        "diff": "What changed between two skills of a run.",
+        "report": "Print a run's report.",
+        "export": "Write what a run stored as lines of JSON.",
+    },
+    "Parts": {
+        "world": "List worlds, describe one, check one.",
+        "models": "List providers and prices, check the models of a project.",
+        "doctor": "What works on this machine, and what mends the rest.",
+    },
+}
+"""Kept here and not asked of the commands, so that `whet --help` imports none of them."""
+
+_HELP = """Sharpen an LLM agent against tasks that can be checked, and keep only the changes that are proven.
+
+A project is a folder with a whet.toml; `whet init` makes one. Everything a run does is kept in runs/NAME, and the same
+command goes on with it after any end.
+"""
+
+
+class App(click.Group):
+    """Imports a command when it is called, and stands at the outermost edge of the program."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for commands in SECTIONS.values() for name in commands]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        return importlib.import_module(f"whet.cli.{cmd_name}").command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            raise click.UsageError(f"there is no command {args[0]!r}. {closing(args[0], known)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()), col_max=10)
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """As click's, but every end is an exit code of ours: 0, 1 (the answer is no) or 2 (it could not run)."""
+        kwargs["standalone_mode"] = False
+        kwargs["prog_name"] = "whet"
+        with boundary(os.environ):
+            code = super().main(*args, **kwargs)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+@click.command(
+    cls=App,
+    help=_HELP,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="`whet COMMAND --help` shows an example of each.",
+    no_args_is_help=True,
+)
+@click.version_option(__version__, prog_name="whet", message="%(prog)s %(version)s")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
