@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib
 import json
 import os
 import re
@@ -18,6 +19,7 @@ import sys
 import time
 import urllib.request
 from collections import Counter, deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from types import TracebackType
@@ -25,6 +27,7 @@ from typing import Any, Self
 
 LONGEST_HEAD = 64 * 1024
 LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)[ \t]*\r\n")
+CALL_KEY = re.compile(rb"\r\nx-whet-key:[ \t]*([^\r]*?)[ \t]*\r\n")
 PURPOSE = re.compile(rb"\r\nx-whet-purpose:[ \t]*([^\r]*?)[ \t]*\r\n")
 NUMBER = re.compile(r"\d+")
 FIELD = re.compile(r"`(\[\[ ## \w+ ## \]\])`")
@@ -44,6 +47,8 @@ class Behaviour:
     reply: str | None
     """The text of every answer; None answers by the rule: the last number in the prompt, plus one."""
     usage: dict[str, int]
+    script: Callable[[list[dict[str, Any]], int | None], str] | None = None
+    """Answers from the messages and the seed, in place of `reply` and of the rule."""
 
     def delay(self, digest: bytes) -> float:
         """The same body is always slow or never."""
@@ -57,7 +62,7 @@ class Behaviour:
             messages = request["messages"]
             if request.get("stream"):
                 raise ValueError("this server does not stream")
-            text = self.reply if self.reply is not None else next_number(messages)
+            text = self.answer(messages, request.get("seed"))
             model = request["model"]
         except (AttributeError, KeyError, TypeError) as fault:
             raise ValueError(f"not a chat-completions request: {fault!r}") from fault
@@ -72,6 +77,11 @@ class Behaviour:
                 "usage": self.usage,
             }
         ).encode()
+
+    def answer(self, messages: list[dict[str, Any]], seed: int | None) -> str:
+        if self.script is not None:
+            return self.script(messages, seed)
+        return self.reply if self.reply is not None else next_number(messages)
 
 
 def next_number(messages: list[dict[str, Any]]) -> str:
@@ -102,6 +112,9 @@ class Counts:
     bytes_sent: int = 0
     bodies: set[bytes] = field(default_factory=set)
     purposes: Counter[str] = field(default_factory=Counter)
+    sendings: Counter[bytes] = field(default_factory=Counter)
+    delays: dict[str, float] = field(default_factory=dict)
+    """By a call's key: how long its first sending was made to wait."""
     cpu_before: float = field(default_factory=time.process_time)
 
     def reset(self) -> None:
@@ -179,6 +192,8 @@ class Connection(asyncio.Protocol):
             self.complete(head, body)
         elif (method, path) == (b"get", b"/stats"):
             self.answer_now(200, json.dumps(self.counts.summary()).encode())
+        elif (method, path) == (b"get", b"/delays"):
+            self.answer_now(200, json.dumps(self.counts.delays).encode())
         elif (method, path) == (b"post", b"/reset"):
             self.counts.reset()
             self.answer_now(200, b"{}")
@@ -192,6 +207,11 @@ class Connection(asyncio.Protocol):
         counts.bodies.add(digest)
         if purpose := PURPOSE.search(head):
             counts.purposes[purpose[1].decode("latin-1")] += 1
+        if key := CALL_KEY.search(head):
+            # A call that is sent again draws its luck anew, as at a real endpoint.
+            counts.sendings[key[1]] += 1
+            digest = blake2b(b"%b %d" % (key[1], counts.sendings[key[1]]), digest_size=8).digest()
+            counts.delays.setdefault(key[1].decode("latin-1"), self.behaviour.delay(digest))
         try:
             completion = self.behaviour.completion(body)
         except ValueError as fault:
@@ -277,6 +297,9 @@ class MockServer:
     def stats(self) -> dict[str, Any]:
         return self.ask("GET", "/stats")
 
+    def delays(self) -> dict[str, float]:
+        return self.ask("GET", "/delays")
+
     def reset(self) -> None:
         self.ask("POST", "/reset")
 
@@ -287,6 +310,11 @@ class MockServer:
             return json.load(response)
 
 
+def load_script(place: str) -> Callable[[list[dict[str, Any]], int | None], str]:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="A cheap OpenAI-compatible chat-completions server, for benchmarks.")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one; the port is printed as JSON")
@@ -295,6 +323,7 @@ def main() -> None:
     parser.add_argument("--slow-factor", type=float, default=10.0, help="how many times the latency a slow call takes")
     answers = parser.add_mutually_exclusive_group()
     answers.add_argument("--reply", default="ok", help="the text of every answer")
+    answers.add_argument("--script", help="module:function that answers from the messages and the seed")
     answers.add_argument("--rule", choices=["next-number"], help="answer the last number in the prompt, plus one")
     parser.add_argument("--lie-usage", action="store_true", help="report token counts that cannot be true")
     parser.add_argument("--core", type=int, help="run on this core only")
@@ -307,6 +336,7 @@ def main() -> None:
         slow_factor=options.slow_factor,
         reply=None if options.rule else options.reply,
         usage=ABSURD_USAGE if options.lie_usage else HONEST_USAGE,
+        script=load_script(options.script) if options.script else None,
     )
     asyncio.run(serve(options.port, behaviour))
 

@@ -66,9 +66,9 @@ def test_bad_lines_are_told_together_each_with_its_place(project: Any) -> None:
     ],
 )
 def test_a_row_that_is_no_task_says_why(project: Any, row: dict[str, Any], says: str) -> None:
-    good = {"question": "good", "answer": 1}
+    project.rows("all.jsonl", {"question": "good", "answer": 1}, row)
     with pytest.raises(InputError) as caught:
-        project.questions(good, row, scorer="normalised")
+        project.load(path="all.jsonl", scorer="normalised")
     assert says in str(caught.value)
 
 
@@ -92,6 +92,11 @@ def test_a_template_cannot_name_what_is_not_there_or_the_answer(project: Any) ->
         project.questions({"name": "Ann", "answer": 1}, template="{nam}")
     with pytest.raises(ConfigError, match="shows the answer field 'answer'"):
         project.questions({"name": "Ann", "answer": 1}, template="{name} {answer}")
+
+
+def test_a_template_without_a_field_is_refused(project: Any) -> None:
+    with pytest.raises(ConfigError, match=r"world\.template: it has no \{field\}"):
+        project.questions({"question": "q", "answer": 1}, template="What is it?")
 
 
 async def test_choices_are_lettered_in_the_brief(project: Any, judge_answer: Any) -> None:

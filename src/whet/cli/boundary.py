@@ -1,8 +1,8 @@
 """The outermost edge: every error becomes one line on stderr and an exit code.
 
-    0  it ran, and the answer is yes
-    1  it ran, and the answer is no, or it was stopped before its end
-    2  it could not run
+0  it ran, and the answer is yes
+1  it ran, and the answer is no, or it was stopped before its end
+2  it could not run
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from whet.core.calls import (
     Usage,
 )
 from whet.core.clock import Clock, SystemClock, Timer
-from whet.core.content import Json, content_key, fingerprint, seed_from
+from whet.core.content import Json, content_key, fingerprint, seed_from, seed_of
 from whet.core.errors import (
     BadReply,
     BudgetExhausted,
@@ -147,6 +147,7 @@ __all__ = [
     "fingerprint",
     "nanodollars",
     "seed_from",
+    "seed_of",
     "show_dollars",
     "system",
     "tool_answer",

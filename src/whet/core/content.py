@@ -25,6 +25,11 @@ def fingerprint(kind: str, *parts: Any) -> str:
     return content_key(kind, *parts).hex()
 
 
+def seed_of(key: bytes) -> int:
+    """A seed below 2**31 for the one thing that this key names."""
+    return int.from_bytes(key[:4], "big") >> 1
+
+
 def seed_from(key: bytes | str, *parts: Any) -> int:
     """A seed below 2**31 that depends on what is seeded and on nothing else."""
-    return int.from_bytes(content_key("seed", key, *parts)[:4], "big") >> 1
+    return seed_of(content_key("seed", key, *parts))

@@ -183,13 +183,16 @@ def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
-def believable(usage: Usage | None, request: ModelRequest, reply: ModelReply) -> tuple[Usage, bool]:
+def believable(usage: Usage | None, most_in: int, most_out: int, reply: ModelReply) -> tuple[Usage, bool]:
     """The usage to book, and whether the reported one had to be doubted.
 
     An endpoint that reports none or impossibly little is booked at an estimate, one that reports more than the
     request allows at the most that is possible.
     """
-    most_in, most_out = input_bound(request), request.sampling.max_tokens
+    if usage is not None and 0 < usage.input_tokens <= most_in and 0 < usage.output_tokens <= most_out:
+        usual = 0 <= usage.cached_tokens <= usage.input_tokens and 0 <= usage.reasoning_tokens <= usage.output_tokens
+        if usual:
+            return usage, False
     said = len(reply.text) + len(reply.reasoning) + sum(len(call.arguments) for call in reply.tool_calls)
     if usage is None:
         return Usage(min(most_in, most_in // 3 + 1), min(most_out, said // 3 + 1)), False

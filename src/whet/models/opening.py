@@ -9,7 +9,7 @@ from typing import cast
 
 import msgspec
 
-from whet.core import Clock, ConfigError, ModelRef
+from whet.core import Clock, ConfigError, ModelRef, Nanodollars, Usage
 from whet.models.http import HttpSender
 from whet.models.ledger import Caps, Ledger
 from whet.models.limits import Places
@@ -53,6 +53,7 @@ class Models:
     def open(self, role: str, settings: RoleSettings, store: RunStore, ledger: Ledger) -> RecordedModel:
         """Raises ConfigError or CredentialsError before anything is sent."""
         reached = self._reach(role, settings)
+        price = self._price(role, reached, ledger.caps)
         return RecordedModel(
             role,
             reached.ref,
@@ -61,7 +62,7 @@ class Models:
             ledger=ledger,
             places=self._places.setdefault(reached.address, Places(settings.max_in_flight, self._clock)),
             clock=self._clock,
-            price=self._price(role, reached, ledger.caps).cost,
+            price=_free if price is FREE else price.cost,
             settings=settings,
         )
 
@@ -110,3 +111,7 @@ def _script(role: str, reference: str, base_dir: Path) -> tuple[ModelRef, Script
     source = Path(module.__file__).read_bytes() if module.__file__ else b""
     name = f"{reference}@{blake2b(source, digest_size=4).hexdigest()}"
     return ModelRef("scripted", name), cast("Script", function)
+
+
+def _free(usage: Usage) -> Nanodollars:
+    return 0

@@ -115,7 +115,7 @@ class RecordedModel:
     async def _first(self, call: _Call, sent: Callable[[], None]) -> ModelReply:
         await self._places.take(call.priority)
         try:
-            grant = await self._ledger.reserve(self._worst(call.request))
+            grant = await self._ledger.reserve(self._worst(call))
             return await self._send(call, grant, sent)
         finally:
             self._places.give_back()
@@ -126,7 +126,7 @@ class RecordedModel:
             return None
         await self._places.take(call.priority)
         try:
-            grant = self._ledger.try_reserve(self._worst(call.request))
+            grant = self._ledger.try_reserve(self._worst(call))
             return None if grant is None else await self._send(call, grant, _nothing)
         finally:
             self._places.give_back()
@@ -181,10 +181,10 @@ class RecordedModel:
             self._ledger.settle(grant, spent)
 
     def _book(self, call: _Call, reply: ModelReply) -> tuple[ModelReply, Cost]:
-        usage, doubted = believable(reply.usage, call.request, reply)
+        usage, doubted = believable(reply.usage, call.most_in, call.request.sampling.max_tokens, reply)
         self._ledger.doubted += doubted
         cost = Cost(usage.input_tokens + usage.output_tokens, self._price(usage))
-        return msgspec.structs.replace(reply, usage=usage), cost
+        return reply if usage is reply.usage else msgspec.structs.replace(reply, usage=usage), cost
 
     def _answer(self, call: _Call, reply: ModelReply) -> CallRow:
         usage = reply.usage or Usage()
@@ -200,8 +200,8 @@ class RecordedModel:
             call.request if call.purpose in self._keep_requests else None,
         )
 
-    def _worst(self, request: ModelRequest) -> Cost:
-        tokens_in, tokens_out = input_bound(request), request.sampling.max_tokens
+    def _worst(self, call: _Call) -> Cost:
+        tokens_in, tokens_out = call.most_in, call.request.sampling.max_tokens
         return Cost(tokens_in + tokens_out, self._price(Usage(tokens_in, tokens_out)))
 
     def _timeout(self) -> float:
@@ -227,6 +227,7 @@ class _Call:
     def __init__(self, key: bytes, request: ModelRequest, purpose: Purpose, priority: Priority) -> None:
         self.key = key
         self.request = request
+        self.most_in = input_bound(request)
         self.purpose = purpose
         self.priority = priority
         self.reply: ModelReply | None = None

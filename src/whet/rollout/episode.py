@@ -16,7 +16,7 @@ from whet.core import (
     ToolResult,
     Usage,
     content_key,
-    seed_from,
+    seed_of,
 )
 from whet.rollout.calling import answer_to, arguments_of, calls_in
 from whet.rollout.render import Rendered, render, without_images
@@ -48,7 +48,8 @@ class Episode:
         """Until an end; what the model said last is the answer."""
         harness = self._policy.harness
         while self.turns < harness.max_turns:
-            reply = await ask(self._request(), content_key("turn", self._key, self.turns))
+            salt = content_key("turn", self._key, self.turns)
+            reply = await ask(self._request(seed_of(salt)), salt)
             self._take(reply)
             calls = calls_in(reply, harness.tool_mode) if self._tools else ()
             if not calls:
@@ -62,12 +63,12 @@ class Episode:
                 return End.TOKEN_LIMIT
         return End.TURN_LIMIT
 
-    def _request(self) -> ModelRequest:
+    def _request(self, seed: int) -> ModelRequest:
         return ModelRequest(
             messages=(*self._rendered.head, *self._said),
             tools=self._rendered.tools,
             sampling=self._policy.sampling,
-            seed=seed_from(self._key, self.turns),
+            seed=seed,
         )
 
     def _take(self, reply: ModelReply) -> None:

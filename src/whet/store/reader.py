@@ -172,6 +172,10 @@ class RunReader:
         for at, seconds, body in rows:
             yield StoredRollout(at, seconds, decoder.decode(body))
 
+    def call_keys(self) -> set[bytes]:
+        """The keys of all answers that are kept."""
+        return {key for (key,) in self._db.execute("SELECT key FROM calls")}
+
     def calls(self) -> Iterator[StoredCall]:
         reply, request = msgspec.msgpack.Decoder(ModelReply), msgspec.msgpack.Decoder(ModelRequest)
         for role, purpose, model, asked, answered in self._db.execute(

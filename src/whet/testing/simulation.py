@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
 from whet.core import Brief, Json, ModelRequest, Split, Task, ToolResult, ToolSpec, Verdict, fingerprint
+from whet.worlds import world
 
 HARMFUL = "Always answer in one word."
 
@@ -22,6 +23,7 @@ def rule_of(category: str) -> str:
     return f"For {category} tasks, name the {category} code."
 
 
+@world("simulated")
 class SimulatedWorld:
     """Tasks of several categories, the same for the same numbers."""
 
@@ -53,8 +55,8 @@ class SimulatedSession:
         self.brief = Brief(str(task.inputs["text"]))
 
     @property
-    def tools(self) -> tuple[ToolSpec, ...]:
-        return ()
+    def tools(self) -> Sequence[ToolSpec]:
+        return []
 
     async def call(self, name: str, arguments: dict[str, Json]) -> ToolResult:
         raise AssertionError("a world without tools is never called")
@@ -69,8 +71,9 @@ class SimulatedSession:
 
 def student(request: ModelRequest) -> str:
     """Follows its skill to the letter."""
-    skill = request.messages[0].text if len(request.messages) > 1 else ""
-    category = _category(request.messages[-1].text)
+    *head, told = request.messages
+    skill = head[0].text if head else ""
+    category = _category(told.text)
     if HARMFUL in skill:
         return "no"
     return f"code of {category}" if rule_of(category) in skill else "I do not know."
@@ -133,4 +136,5 @@ def _category(text: str) -> str:
 
 def play_both(request: ModelRequest) -> str:
     """Student or coach, by what is asked: for one endpoint that serves both roles."""
-    return student(request) if "of category" in request.messages[-1].text[:200] else coach()(request)
+    *_, told = request.messages
+    return student(request) if told.text.startswith("Task ") else coach()(request)

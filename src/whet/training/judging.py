@@ -41,6 +41,10 @@ async def judge(
     return step
 
 
+BACKGROUND_WIDTH = 16
+"""Episodes that nothing waits for are played in the pauses of the others: few at once, so as not to delay them."""
+
+
 async def play_all(
     engine: Engine,
     policy: Policy,
@@ -61,7 +65,8 @@ async def play_all(
             played[number] = await engine.play(policy, task, sample=sample, priority=priority, purpose=purpose)
             stage.done += 1
 
+    width = BACKGROUND_WIDTH if priority is Priority.BACKGROUND else engine.width
     async with asyncio.TaskGroup() as workers:
-        for _ in range(min(engine.width, len(tasks))):
+        for _ in range(min(width, len(tasks))):
             workers.create_task(work())
     return [trajectory for trajectory in played if trajectory is not None]

@@ -85,14 +85,14 @@ class Training:
         async with asyncio.TaskGroup() as whole:
             # Nothing waits for the starting policy's test, and only the first ruling for its selection score.
             baseline = whole.create_task(self._select_baseline())
-            tested = whole.create_task(self._play_test("test, start", self._start, Priority.BACKGROUND))
+            whole.create_task(self._play_test("test, start", self._start, Priority.BACKGROUND))
             for planned in self._plan:
                 await self._step(planned)
             await baseline
-            last = whole.create_task(self._play_test("test, last", self._current, Priority.CRITICAL))
-            await self._play_test("test, best", self._best, Priority.CRITICAL)
-            await last
-            await tested
+            named = (("start", self._start), ("best", self._best), ("last", self._current))
+            policies = {policy.fingerprint: (name, policy) for name, policy in reversed(named)}
+            for name, policy in policies.values():
+                whole.create_task(self._play_test(f"test, {name}", policy, Priority.CRITICAL))
 
     async def finish(self, stopped: WhetError | None = None) -> Report:
         """Write down what there is: the best skill, and the report."""
@@ -122,14 +122,12 @@ class Training:
             self._monitor.line(f"start: {score:.4f} on {len(self._selection)} selection tasks")
 
     async def _play_test(self, name: str, policy: Policy, priority: Priority) -> None:
-        """A policy is tested once, however many names it has at the end."""
-        if not self._test or policy.fingerprint in self._finals.test:
+        """What is being played in the background already is shared, not played twice."""
+        if not self._test:
             return
-        self._finals.test[policy.fingerprint] = []
         stage = self._monitor.stage(name, len(self._test))
-        self._finals.test[policy.fingerprint] = await play_all(
-            self._engine, policy, self._test, stage, priority=priority
-        )
+        played = await play_all(self._engine, policy, self._test, stage, priority=priority)
+        self._finals.test[policy.fingerprint] = played
         self._monitor.ended(stage)
 
     async def _step(self, planned: PlannedStep) -> None:

@@ -15,8 +15,8 @@ Each method asks for what it needs by its parameters' names: `task`, `key`, `sta
 
 from __future__ import annotations
 
-import inspect
 import random
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
@@ -36,7 +36,7 @@ from whet.core import (
     seed_from,
 )
 from whet.worlds.calling import Hook, faults
-from whet.worlds.splits import Arranged, Listed, SplitSettings, arrange, raise_problems
+from whet.worlds.splits import Arranged, Listed, SplitSettings, arrange, as_split, raise_problems
 from whet.worlds.text import as_text
 from whet.worlds.tools import Tool, tools_of, unknown_tool
 from whet.worlds.verdicts import as_verdict, source_of
@@ -230,24 +230,18 @@ def _as_listed(row: object, hidden: tuple[str, ...], where: str) -> Listed:
     if not isinstance(row, dict):
         raise InputError(f"{where} is {type(row).__name__}", hint="tasks() lists dicts or Tasks")
     fields = cast("dict[str, Json]", row)
+    try:
+        split = as_split(fields.get("split"))
+    except ValueError as error:
+        raise InputError(f"{where}: {error}") from error
     taken = {"id", "split", "kind", *hidden}
     return Listed(
         {name: value for name, value in fields.items() if name not in taken},
         id=str(fields.get("id", "")),
-        split=as_split(fields.get("split"), where),
+        split=split,
         kind=str(fields.get("kind", "")),
         key={name: fields[name] for name in hidden if name in fields},
     )
-
-
-def as_split(value: object, where: str) -> Split | None:
-    if value is None:
-        return None
-    try:
-        return Split(value)
-    except ValueError as error:
-        known = ", ".join(Split)
-        raise InputError(f"{where}: there is no split {value!r}", hint=f"Splits are {known}") from error
 
 
 def _leaves(value: Json) -> Iterator[Json]:
@@ -264,7 +258,11 @@ def _fingerprint(name: str, author: object, arranged: Arranged, settings: msgspe
     if content is not None:
         return fingerprint("world", name, content, arranged.content)
     version: object = getattr(author, "version", None)
-    says = str(version) if version is not None else source_of(inspect.getsourcefile(type(author)))
+    says = (
+        str(version)
+        if version is not None
+        else source_of(getattr(sys.modules.get(type(author).__module__), "__file__", None))
+    )
     return fingerprint("world", name, says, arranged.content, _deciding(settings))
 
 

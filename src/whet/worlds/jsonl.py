@@ -13,13 +13,13 @@ from typing import cast
 
 import msgspec
 
-from whet.core import Brief, ConfigError, ImagePart, InputError, Json, Model, Split, Task, Verdict, World
-from whet.worlds.authoring import AuthoredWorld, as_split
+from whet.core import Brief, ConfigError, ImagePart, Json, Model, Split, Task, Verdict, World
+from whet.worlds.authoring import AuthoredWorld
 from whet.worlds.marking import world
 from whet.worlds.reading import BadRow, Found, Row, read_rows
 from whet.worlds.scorers import Question, Scorer
 from whet.worlds.scoring import AnyScorer, build_scorer
-from whet.worlds.splits import Listed, SplitSettings, raise_problems
+from whet.worlds.splits import Listed, SplitSettings, as_split, raise_problems
 from whet.worlds.text import as_text
 
 _QUESTION_NAMES = ("question", "input", "prompt", "problem", "query")
@@ -96,9 +96,11 @@ class QuestionAuthor:
         self._first = next(self._rows, None)
         fields: dict[str, Json] = self._first.fields if isinstance(self._first, Row) else {}
         self._scorer = scorer(settings.choices in fields)
-        self._question_field = "" if settings.template else _field(settings.question, _QUESTION_NAMES, fields)
+        self._question_field = _field(settings.question, _QUESTION_NAMES, fields) or "question"
         self._answer_field = _field(settings.answer, _ANSWER_NAMES, fields)
-        self._shown = _places(settings.template) or [self._question_field]
+        self._shown = _places(settings.template) if settings.template else [self._question_field]
+        if not self._shown:
+            raise ConfigError("world.template: it has no {field}, so every task would read the same")
         if self._answer_field and self._answer_field in self._shown:
             raise ConfigError(f"world.template: it shows the answer field '{self._answer_field}' to the agent")
 
@@ -110,15 +112,11 @@ class QuestionAuthor:
     def tasks(self) -> Iterator[Listed]:
         problems: list[str] = []
         for row in self._all_rows():
-            problem = row.problem if isinstance(row, BadRow) else self._problem(row)
-            if problem:
-                problems.append(problem)
-            elif isinstance(row, Row) and not problems:
-                listed = self._listed(row)
-                if isinstance(listed, str):
-                    problems.append(f"{row.where}: {listed}")
-                else:
-                    yield listed
+            listed = row.problem if isinstance(row, BadRow) else self._listed(row)
+            if isinstance(listed, str):
+                problems.append(listed)
+            elif not problems:
+                yield listed
         raise_problems(problems, "the task files")
 
     def brief(self, task: Task) -> Brief:
@@ -144,40 +142,33 @@ class QuestionAuthor:
             yield self._first
         yield from self._rows
 
-    def _problem(self, row: Row) -> str:
-        missing = [name for name in self._shown if name not in row.fields]
-        if not missing:
-            return ""
-        name = missing[0] or "question"
-        what = f"the template's '{{{name}}}'" if self._settings.template else f"the field '{name}'"
-        return f"{row.where}: {what} is missing (the row has {', '.join(row.fields) or 'nothing'})"
-
     def _listed(self, row: Row) -> Listed | str:
-        """The row as a task, or what is wrong with it."""
-        settings, fields = self._settings, row.fields
+        """The row as a task, or where it stands and what is wrong with it."""
         try:
             inputs = self._inputs(row)
-            split = row.split or as_split(fields.get(settings.split), row.where)
+            split = row.split or as_split(row.fields.get(self._settings.split))
+            name, kind = _name(row.fields.get(self._settings.id)), row.fields.get(self._settings.kind)
+            key = self._key(row, inputs)
         except ValueError as error:
-            return str(error)
-        except InputError as error:
-            return error.message.removeprefix(f"{row.where}: ")
-        key: dict[str, Json] = {"answer": fields.get(self._answer_field)}
-        if self._scorer.wants_row:
-            key["row"] = {name: value for name, value in fields.items() if name not in inputs}
-        if "images" in inputs:
-            key["images"] = [self._digest(name) for name in _strings(inputs["images"])]
-        name = fields.get(settings.id)
-        if not isinstance(name, str | int | None) or isinstance(name, bool):
-            return f"the id must be text or a whole number, not {as_text(name)}"
+            return f"{row.where}: {error}"
         problem = self._scorer.problem(self._scorer.references(key["answer"]), _choices(inputs))
         if problem:
-            return problem
-        kind = fields.get(settings.kind)
-        written = "" if kind is None else as_text(kind)
-        return Listed(inputs, "" if name is None else str(name), split, written, key, row.where)
+            return f"{row.where}: {problem}"
+        return Listed(inputs, name, split, "" if kind is None else as_text(kind), key, row.where)
+
+    def _key(self, row: Row, inputs: dict[str, Json]) -> dict[str, Json]:
+        key: dict[str, Json] = {"answer": row.fields.get(self._answer_field)}
+        if self._scorer.wants_row:
+            key["row"] = {name: value for name, value in row.fields.items() if name not in inputs}
+        if "images" in inputs:
+            key["images"] = [self._digest(name) for name in _strings(inputs["images"])]
+        return key
 
     def _inputs(self, row: Row) -> dict[str, Json]:
+        missing = [name for name in self._shown if name not in row.fields]
+        if missing:
+            what = f"the template's '{{{missing[0]}}}'" if self._settings.template else f"the field '{missing[0]}'"
+            raise ValueError(f"{what} is missing (the row has {', '.join(row.fields) or 'nothing'})")
         inputs = {name: row.fields[name] for name in self._shown}
         if not any(as_text(value).strip() for value in inputs.values()):
             raise ValueError("the question is empty")
@@ -284,6 +275,12 @@ def _filled(template: str, fields: dict[str, Json]) -> str:
         return match[0][0] if match[1] is None else as_text(fields[match[1]])
 
     return _PLACE.sub(fill, template)
+
+
+def _name(value: Json) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | None):
+        raise ValueError(f"the id must be text or a whole number, not {as_text(value)}")
+    return "" if value is None else str(value)
 
 
 def _choices(inputs: dict[str, Json]) -> tuple[str, ...]:

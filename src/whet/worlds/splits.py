@@ -93,6 +93,16 @@ class Arranged(msgspec.Struct, frozen=True):
     content: str
 
 
+def as_split(value: object) -> Split | None:
+    """The split that a task names, if it names one."""
+    if value is None:
+        return None
+    try:
+        return Split(value)
+    except ValueError as error:
+        raise ValueError(f"there is no split {value!r}, only {', '.join(Split)}") from error
+
+
 def draw(fingerprint: str, shares: Shares, seed: int) -> Split:
     """The split of a task by its content alone."""
     weights = (shares.train, shares.selection, shares.test, shares.confirm)

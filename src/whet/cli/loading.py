@@ -1,0 +1,36 @@
+"""From what stands on the command line to a project, with everything checked before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from whet.core import InputError, Split
+from whet.training import CONFIG_FILE, Config, Project, find_run, load_config, prepare
+
+
+def config_file(path: Path) -> Path:
+    """CONFIG may be the file, or the folder that it is in."""
+    return path / CONFIG_FILE if path.is_dir() else path
+
+
+def load_project(config: Path, overrides: Sequence[str] = ()) -> Project:
+    path = config_file(config)
+    return prepare(load_config(path, overrides), path.parent)
+
+
+def load_for_training(config: Path, overrides: Sequence[str] = ()) -> Project:
+    """As `load_project`, and what only a training needs: the optimizer, and tasks in every split that it plays."""
+    project = load_project(config, overrides)
+    settings: Config = project.config
+    project.models.check("optimizer", settings.optimizer, settings.budget)
+    for split in (Split.TRAIN, Split.SELECTION, *([Split.TEST] if settings.train.test else [])):
+        project.tasks(split)
+    return project
+
+
+def find_folder(project: Path, run: str | None) -> Path:
+    """The folder of a run by name or path; the latest without a name."""
+    if not project.is_dir():
+        raise InputError(f"there is no folder {project}")
+    return find_run(project, run)

@@ -1,0 +1,246 @@
+"""A whole run on one page: scores, steps, spending, failures, and the change in its skill."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from whet.cli.numbers import duration, interval, money, plural, share, short_count, when
+from whet.cli.output import number, pairs, paragraph, print_diff, print_table, rest, text, title
+from whet.cli.skills import diff_lines
+from whet.cli.standing import Standing, State, read_standing, report_of, settings_of, skill_of
+from whet.core import Skill, Split
+from whet.gate import Interval, wilson
+from whet.store import FailureLine, RunReader, SpendingLine, SplitScore
+from whet.training import Comparison, Report, StepRecord, verdict_line
+from whet.training.folder import STORE_FILE
+
+_SHOWN_FAILURES = 5
+
+
+class ScoreLine(msgspec.Struct, frozen=True):
+    """A named policy on one split."""
+
+    policy: str
+    split: Split
+    passed: int
+    tries: int
+    rate: float
+    interval: Interval | None
+    """None where tasks were tried more than once: tries at one task do not count as so many tasks."""
+
+
+class RunFacts(msgspec.Struct, frozen=True):
+    standing: Standing
+    world: str
+    target: str
+    optimizer: str
+    verdict: str
+    comparison: Comparison | None
+    scores: tuple[ScoreLine, ...]
+    steps: tuple[StepRecord, ...]
+    spending: tuple[SpendingLine, ...]
+    recent_failures: tuple[FailureLine, ...]
+    skill_diff: tuple[str, ...]
+
+
+def facts_of(folder: Path) -> RunFacts:
+    report = report_of(folder)
+    with RunReader(folder / STORE_FILE) as reader:
+        standing = read_standing(folder, reader, report)
+        steps = reader.decisions("step", StepRecord)
+        settings = settings_of(reader)
+        lineage = standing.lineage
+        skills = [skill_of(reader, policy, steps) or Skill({}) for policy in (lineage.start, lineage.best)]
+        return RunFacts(
+            standing=standing,
+            world=reader.meta("world") or "",
+            target=str(settings.get("target.model", "")),
+            optimizer=str(settings.get("optimizer.model", "")),
+            verdict=_verdict(standing, report),
+            comparison=report.comparison if report else None,
+            scores=tuple(_scores(standing, reader.scores(), steps, report)),
+            steps=tuple(steps),
+            spending=tuple(reader.spending()),
+            recent_failures=tuple(reader.failures(_SHOWN_FAILURES)),
+            skill_diff=tuple(diff_lines(*skills, "start", "best")),
+        )
+
+
+def print_run(facts: RunFacts) -> None:
+    standing = facts.standing
+    click.secho(f"{standing.run}: {_state(standing)}", bold=True)
+    pairs(
+        [
+            ("world", facts.world),
+            ("target", facts.target),
+            ("optimizer", facts.optimizer),
+            ("worked", f"{duration(standing.seconds)}, until {when(standing.at)}"),
+            ("folder", standing.folder),
+        ]
+    )
+    if facts.verdict:
+        click.echo("")
+        paragraph(facts.verdict)
+    _print_scores(facts.scores)
+    _print_steps(facts.steps)
+    _print_spending(facts.spending)
+    _print_failures(facts)
+    _print_diff(facts.skill_diff)
+
+
+def _state(standing: Standing) -> str:
+    done = f"{standing.steps} of {standing.planned} steps" if standing.planned else plural(standing.steps, "step")
+    match standing.state:
+        case State.RUNNING:
+            return f"running (pid {standing.pid}), {done}"
+        case State.STOPPED:
+            return f"stopped early, {done}: {standing.stopped}"
+        case State.INTERRUPTED:
+            return f"interrupted, {done}; `whet train` goes on with it"
+        case State.FINISHED:
+            return f"finished, {done}"
+
+
+def _verdict(standing: Standing, report: Report | None) -> str:
+    current = report is not None and standing.state in (State.FINISHED, State.STOPPED)
+    return verdict_line(report) if report is not None and current else ""
+
+
+def _scores(
+    standing: Standing, scores: Sequence[SplitScore], steps: Sequence[StepRecord], report: Report | None
+) -> list[ScoreLine]:
+    """Selection from the store; test from the report, which counts the first try at each task and no other."""
+    lineage = standing.lineage
+    order = list(dict.fromkeys(policy for policy in (lineage.start, lineage.best, lineage.current) if policy))
+    reported = {score.policy: score for score in report.test} if report else {}
+    lines: list[ScoreLine] = []
+    for split in (Split.SELECTION, Split.TEST):
+        for policy in order:
+            found = next((line.score for line in scores if line.policy == policy and line.split is split), None)
+            if split is Split.TEST and policy in reported:
+                told = reported[policy]
+                name = lineage.named(policy)
+                lines.append(ScoreLine(name, split, told.passed, told.count, told.hard, told.interval))
+            elif found is not None:
+                once = found.count <= (_selection_size(steps) or found.count)
+                passed = round(found.hard * found.count)
+                bounds = wilson(passed, found.count) if once else None
+                lines.append(ScoreLine(lineage.named(policy), split, passed, found.count, found.hard, bounds))
+    return lines
+
+
+def _selection_size(steps: Sequence[StepRecord]) -> int | None:
+    ruling = next((step.ruling for step in steps if step.ruling is not None), None)
+    return None if ruling is None else ruling.fixed + ruling.broke + ruling.both + ruling.neither
+
+
+def _print_scores(scores: Sequence[ScoreLine]) -> None:
+    if not scores:
+        return
+    title("Scores")
+    columns = (text("split"), text("policy"), number("passed"), number("of"), number("rate"), text("95% interval"))
+    print_table(
+        columns,
+        [
+            (line.split, line.policy, str(line.passed), str(line.tries), share(line.rate), interval(line.interval))
+            for line in scores
+        ],
+    )
+
+
+def _print_steps(steps: Sequence[StepRecord]) -> None:
+    if not steps:
+        return
+    title("Steps")
+    columns = (number("step"), number("played"), number("edits"), number("score"), text("kept"), rest("why"))
+    print_table(columns, [_step_row(step) for step in steps])
+
+
+def _step_row(step: StepRecord) -> tuple[str, ...]:
+    changed = sum(edit.status.changed for edit in step.edits)
+    ruling = step.ruling
+    if ruling is None:
+        return (str(step.number), share(step.played.hard), str(changed), "-", "-", why_skipped(step.skipped))
+    return (
+        str(step.number),
+        share(step.played.hard),
+        str(changed),
+        share(ruling.candidate),
+        "yes" if ruling.accepted else "no",
+        _difference(ruling.fixed, ruling.broke),
+    )
+
+
+def _difference(fixed: int, broke: int) -> str:
+    return f"{fixed} fixed, {broke} broken" if fixed or broke else "no task was fixed or broken"
+
+
+def why_skipped(reason: str) -> str:
+    """The learner's short name for it, in words."""
+    words = {
+        "skip_no_patches": "nothing was proposed",
+        "skip_no_change": "no edit could be applied",
+        "skip_no_rewrite": "no rewrite could be used",
+    }
+    return words.get(reason, reason)
+
+
+def _print_spending(spending: Sequence[SpendingLine]) -> None:
+    if not spending:
+        return
+    title("Spending")
+    columns = (text("role"), text("purpose"), *(number(name) for name in _SPENDING_COLUMNS))
+    rows = [_spending_row(line.role, line.purpose, [line]) for line in spending]
+    print_table(columns, [*rows, _spending_row("all", "", spending)])
+    for note in _wasted(spending):
+        click.echo(note)
+
+
+_SPENDING_COLUMNS = ("sent", "failed", "given up", "lost", "tokens", "cost")
+
+
+def _spending_row(role: str, purpose: str, lines: Sequence[SpendingLine]) -> tuple[str, ...]:
+    return (
+        role,
+        purpose,
+        str(sum(line.attempts for line in lines)),
+        str(sum(line.failed for line in lines)),
+        str(sum(line.abandoned for line in lines)),
+        str(sum(line.lost for line in lines)),
+        short_count(sum(line.tokens for line in lines)),
+        money(sum(line.nanodollars for line in lines)),
+    )
+
+
+def _wasted(spending: Sequence[SpendingLine]) -> list[str]:
+    notes: list[str] = []
+    if any(line.failed for line in spending):
+        notes.append("failed: the endpoint refused or broke off; sent again.")
+    if any(line.abandoned for line in spending):
+        notes.append("given up: another sending of the same call answered first, or the run was stopped.")
+    if any(line.lost for line in spending):
+        notes.append("lost: the process died while they were open; counted at what was reserved for them.")
+    return notes
+
+
+def _print_failures(facts: RunFacts) -> None:
+    if not facts.recent_failures:
+        return
+    title("Failures (never scored)")
+    paragraph(f"{plural(facts.standing.failures, 'try', 'tries')} ended without a verdict; the latest:")
+    print_table(
+        (text("kind"), text("task"), rest("what")),
+        [(line.kind, line.task, line.message) for line in facts.recent_failures],
+    )
+
+
+def _print_diff(lines: Sequence[str]) -> None:
+    title("The best skill against the start")
+    if lines:
+        print_diff(lines)
+    else:
+        click.echo("no change was kept")

@@ -1,0 +1,99 @@
+"""A training that is killed again and again ends as if nothing had happened."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from whet.store import RunReader
+from whet.testing.endpoint import StandInEndpoint, StandInRequest
+from whet.testing.project import KEY, KEY_VARIABLE, answer_with, write_project
+
+RESULTS = ("best/SKILL.md", "report.json", "report.md")
+
+
+async def start(folder: Path, *arguments: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "whet",
+        "train",
+        "--plain",
+        *arguments,
+        cwd=folder,
+        env={**os.environ, KEY_VARIABLE: KEY},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+
+
+async def train(folder: Path, *arguments: str) -> tuple[int | None, str]:
+    process = await start(folder, *arguments)
+    said, _ = await process.communicate()
+    return process.returncode, said.decode()
+
+
+def results(folder: Path) -> dict[str, bytes]:
+    run = folder / "runs" / "run-1"
+    return {name: (run / name).read_bytes() for name in RESULTS}
+
+
+class Executioner:
+    """Serves the models with random delays, and kills the training at a moment nobody can foresee."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = Random(seed)
+        self.process: asyncio.subprocess.Process | None = None
+        self.countdown = 0
+        self.keys: list[str] = []
+        self.answer = answer_with()
+
+    async def __call__(self, request: StandInRequest):
+        self.keys.append(request.headers["x-whet-key"])
+        self.countdown -= 1
+        if self.countdown == 0 and self.process is not None:
+            asyncio.get_running_loop().call_later(self.chance.random() * 0.02, self.kill, self.process)
+        await asyncio.sleep(self.chance.random() * 0.01)
+        return self.answer(request)
+
+    def kill(self, process: asyncio.subprocess.Process) -> None:
+        if process.returncode is None:
+            process.send_signal(signal.SIGKILL)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+async def test_a_training_killed_a_hundred_times_repeats_no_stored_call_and_ends_the_same(tmp_path: Path) -> None:
+    executioner = Executioner(seed=1)
+    async with StandInEndpoint(executioner) as endpoint:
+        for name in ("undisturbed", "killed"):
+            write_project(tmp_path / name, f"{endpoint.base_url}/v1")
+        code, said = await train(tmp_path / "undisturbed")
+        assert code == 0, said
+
+        kills = 0
+        stored: set[bytes] = set()
+        executioner.keys.clear()
+        while True:
+            before = len(executioner.keys)
+            executioner.countdown = executioner.chance.randint(1, 18)
+            executioner.process = await start(tmp_path / "killed")
+            said_bytes, _ = await executioner.process.communicate()
+            again = stored & {bytes.fromhex(key) for key in executioner.keys[before:]}
+            assert not again, f"after {kills} kills, {len(again)} calls were sent again whose answers were stored"
+            if executioner.process.returncode == 0:
+                break
+            assert executioner.process.returncode == -signal.SIGKILL, said_bytes.decode()
+            kills += 1
+            database = tmp_path / "killed" / "runs" / "run-1" / "run.db"
+            if database.exists():
+                with RunReader(database) as reader:
+                    stored = reader.call_keys()
+        assert kills >= 100
+        assert results(tmp_path / "killed") == results(tmp_path / "undisturbed")
