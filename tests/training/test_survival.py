@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from whet.store import RunReader
-from whet.testing.endpoint import StandInEndpoint, StandInRequest
+from whet.testing.endpoint import StandInEndpoint, StandInFault, StandInRequest
 from whet.testing.project import KEY, KEY_VARIABLE, answer_with, write_project
 
 RESULTS = ("best/SKILL.md", "report.json", "report.md")
@@ -73,7 +73,7 @@ async def test_a_training_killed_a_hundred_times_repeats_no_stored_call_and_ends
     executioner = Executioner(seed=1)
     async with StandInEndpoint(executioner) as endpoint:
         for name in ("undisturbed", "killed"):
-            write_project(tmp_path / name, f"{endpoint.base_url}/v1")
+            write_project(tmp_path / name, f"{endpoint.base_url}/v1", in_flight=8)
         code, said = await train(tmp_path / "undisturbed")
         assert code == 0, said
 
@@ -82,7 +82,7 @@ async def test_a_training_killed_a_hundred_times_repeats_no_stored_call_and_ends
         executioner.keys.clear()
         while True:
             before = len(executioner.keys)
-            executioner.countdown = executioner.chance.randint(1, 18)
+            executioner.countdown = executioner.chance.randint(1, 6)
             executioner.process = await start(tmp_path / "killed")
             said_bytes, _ = await executioner.process.communicate()
             again = stored & {bytes.fromhex(key) for key in executioner.keys[before:]}
@@ -97,3 +97,35 @@ async def test_a_training_killed_a_hundred_times_repeats_no_stored_call_and_ends
                     stored = reader.call_keys()
         assert kills >= 100
         assert results(tmp_path / "killed") == results(tmp_path / "undisturbed")
+
+
+@pytest.mark.slow
+async def test_a_training_whose_server_goes_away_ends_clearly_and_goes_on_when_it_is_back(tmp_path: Path) -> None:
+    answer = answer_with()
+    async with StandInEndpoint(answer) as endpoint:
+        write_project(tmp_path / "undisturbed", f"{endpoint.base_url}/v1")
+        code, said = await train(tmp_path / "undisturbed")
+        assert code == 0, said
+
+    gone_after = 300
+    no_patience = ("--set", "target.retries=0", "--set", "optimizer.retries=0")
+
+    def answer_for_a_while(request: StandInRequest):
+        return answer(request) if request.number < gone_after else StandInFault(drop=True)
+
+    async with StandInEndpoint(answer_for_a_while) as endpoint:
+        write_project(tmp_path / "disturbed", f"{endpoint.base_url}/v1")
+        code, said = await train(tmp_path / "disturbed", *no_patience)
+    assert code == 2
+    assert "Traceback" not in said
+    assert "closed the connection" in said
+    with RunReader(tmp_path / "disturbed" / "runs" / "run-1" / "run.db") as reader:
+        kept = len(reader.call_keys())
+    assert kept >= gone_after - 10
+
+    async with StandInEndpoint(answer) as endpoint:
+        write_project(tmp_path / "disturbed", f"{endpoint.base_url}/v1")
+        code, said = await train(tmp_path / "disturbed", "--set", "target.send_late_again=false")
+        assert code == 0, said
+        assert "going on with run-1" in said
+    assert results(tmp_path / "disturbed") == results(tmp_path / "undisturbed")
