@@ -8,9 +8,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import settings
 
 from whet.core import ModelRef, ModelReply, ModelRequest, Priority, Purpose, Split, Task, Verdict, World
 from whet.worlds import load_world
+
+# A machine under load may take long over one example; what is promised here is never about time.
+settings.register_profile("worlds", deadline=None)
+settings.load_profile("worlds")
 
 
 class ScriptedJudge:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whet.worlds.quantities import Quantity, last_quantity, only_quantity
-from whet.worlds.text import answer_line, normalised
+from whet.worlds.text import answer_line, has_words, normalised
 
 
 @pytest.mark.parametrize(
@@ -111,3 +111,8 @@ def test_a_number_reads_as_itself_however_it_is_grouped(number: Decimal) -> None
 @given(st.text())
 def test_any_text_can_be_searched_for_numbers(text: str) -> None:
     assert isinstance(only_quantity(text), str | Quantity)
+
+
+@given(st.text())
+def test_a_text_has_words_if_normalising_leaves_any(text: str) -> None:
+    assert has_words(text) == bool(normalised(text))

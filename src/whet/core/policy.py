@@ -23,7 +23,7 @@ class Harness(msgspec.Struct, frozen=True, omit_defaults=True):
     """How a policy is driven."""
 
     kind: str = "chat"
-    max_turns: int = 30
+    max_turns: int = 50
     """Model calls an episode may take."""
     max_episode_tokens: int = 200_000
     """Tokens an episode may use, in and out, before it is ended and judged as it stands."""

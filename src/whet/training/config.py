@@ -22,7 +22,7 @@ class TargetSettings(RoleSettings, frozen=True, omit_defaults=True, forbid_unkno
 
     harness: str = "chat"
     """How the agent is driven; chat is whet's own loop."""
-    max_turns: int = 30
+    max_turns: int = 50
     """Model calls that an episode may take."""
     max_episode_tokens: int = 200_000
     """Tokens that an episode may use before it is ended and judged as it stands."""

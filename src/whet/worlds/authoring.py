@@ -241,6 +241,7 @@ def _as_listed(row: object, hidden: tuple[str, ...], where: str) -> Listed:
         split=split,
         kind=str(fields.get("kind", "")),
         key={name: fields[name] for name in hidden if name in fields},
+        where="" if "id" in fields else where,
     )
 
 

@@ -15,7 +15,7 @@ from whet.core import InputError, Json, Split
 FORMATS = (".jsonl", ".json", ".csv")
 
 
-class Row(msgspec.Struct, frozen=True):
+class Row(msgspec.Struct, frozen=True, gc=False):
     """One line of a task file."""
 
     fields: dict[str, Json]

@@ -15,7 +15,7 @@ import msgspec
 
 from whet.core import Json, Task, Verdict
 from whet.worlds.quantities import Quantity, last_quantity, only_quantity
-from whet.worlds.text import answer_line, as_text, final_answer, normalised, shorten, tokens, unified
+from whet.worlds.text import answer_line, as_text, final_answer, has_words, normalised, shorten, tokens, unified
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -145,7 +145,7 @@ class WordScorer(TextScorer):
 
     def problem(self, references: tuple[Json, ...], choices: tuple[str, ...]) -> str:
         found = super().problem(references, choices)
-        wordless = [right for right in references if not normalised(as_text(right))]
+        wordless = [right for right in references if not has_words(as_text(right))]
         return found or (f"the answer {as_text(wordless[0])!r} has no words; use exact" if wordless else "")
 
 

@@ -70,7 +70,7 @@ class SplitSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """`error`, or `drop` to keep the first of equal tasks of a split. Equal tasks in two splits are always an error."""
 
 
-class Listed(msgspec.Struct, frozen=True):
+class Listed(msgspec.Struct, frozen=True, gc=False):
     """A task as its author lists it, before it has a place."""
 
     inputs: dict[str, Json]

@@ -60,6 +60,11 @@ def normalised(text: str) -> str:
     return " ".join(tokens(text))
 
 
+def has_words(text: str) -> bool:
+    """Whether anything is left of a text once it is normalised."""
+    return any(map(str.isalnum, text)) or bool(normalised(text))
+
+
 def tokens(text: str) -> list[str]:
     plain = compatible(text).translate(_MARKS).casefold()
     plain = unicodedata.normalize("NFKC", plain)
