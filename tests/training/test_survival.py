@@ -73,7 +73,7 @@ async def test_a_training_killed_a_hundred_times_repeats_no_stored_call_and_ends
     executioner = Executioner(seed=1)
     async with StandInEndpoint(executioner) as endpoint:
         for name in ("undisturbed", "killed"):
-            write_project(tmp_path / name, f"{endpoint.base_url}/v1", in_flight=8)
+            write_project(tmp_path / name, f"{endpoint.base_url}/v1", in_flight=8, epochs=6)
         code, said = await train(tmp_path / "undisturbed")
         assert code == 0, said
 

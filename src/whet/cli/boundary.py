@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from typing import cast
 
 import click
 
@@ -26,10 +27,13 @@ def boundary(environ: Mapping[str, str]) -> Generator[None]:
     """Ends the process on every error. With WHET_DEBUG=1 the whole traceback is shown."""
     try:
         yield
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(COULD_NOT_RUN)
     except click.ClickException as error:
         _end(_usage(error), COULD_NOT_RUN)
     except (click.Abort, KeyboardInterrupt):
-        _end("stopped at once", NO)
+        _end("interrupted", NO)
     except BrokenPipeError:
         # Whoever read our output has left, as `head` does; the interpreter must not try to flush it at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -58,7 +62,7 @@ def _told(error: BaseException) -> tuple[str, int]:
     from whet.core import BudgetExhausted, RunStopped, WhetError, cause_of
 
     if isinstance(error, BaseExceptionGroup):
-        error = cause_of(error)
+        error = cause_of(cast("BaseExceptionGroup[BaseException]", error))
     if isinstance(error, BudgetExhausted | RunStopped):
         return _ended(error), NO
     if isinstance(error, WhetError):

@@ -13,7 +13,9 @@ import msgspec
 
 _GAP = "  "
 _NARROWEST = 16
-"""The flexible column is never made narrower; a line that is still too long is left to the terminal to wrap."""
+"""The flexible column is never made narrower."""
+_SHORTEST = 8
+"""Nor any other text; a line that is still too long is left to the terminal to wrap."""
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -45,15 +47,26 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], room: int | 
     """Lines of a table, the titles first. Pure."""
     cells = [[column.title for column in columns], *(list(row) for row in rows)]
     widths = [max(len(row[index]) for row in cells) for index in range(len(columns))]
-    if room is not None and columns[-1].flexible:
-        left = room - sum(widths[:-1]) - len(_GAP) * (len(columns) - 1)
-        widths[-1] = min(widths[-1], max(_NARROWEST, left))
+    if room is not None:
+        _fit(columns, widths, room - len(_GAP) * (len(columns) - 1))
     return [line for row in cells for line in _row_lines(columns, row, widths)]
+
+
+def _fit(columns: Sequence[Column], widths: list[int], room: int) -> None:
+    """Wrap the flexible column first; then shorten the widest texts. Numbers are never cut."""
+    if columns[-1].flexible:
+        widths[-1] = min(widths[-1], max(_NARROWEST, room - sum(widths[:-1])))
+    texts = [index for index, column in enumerate(columns) if not column.right and not column.flexible]
+    while texts and sum(widths) > room:
+        widest = max(texts, key=lambda index: widths[index])
+        if widths[widest] <= _SHORTEST:
+            return
+        widths[widest] -= 1
 
 
 def _row_lines(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int]) -> list[str]:
     wrapped = [
-        textwrap.wrap(cell, width, break_on_hyphens=False) or [""] if column.flexible else [cell]
+        textwrap.wrap(cell, width, break_on_hyphens=False) or [""] if column.flexible else [_shortened(cell, width)]
         for column, cell, width in zip(columns, row, widths, strict=True)
     ]
     lines: list[str] = []
@@ -65,6 +78,10 @@ def _row_lines(columns: Sequence[Column], row: Sequence[str], widths: Sequence[i
         ]
         lines.append(_GAP.join(padded).rstrip())
     return lines
+
+
+def _shortened(cell: str, width: int) -> str:
+    return cell if len(cell) <= width else f"{cell[: width - 1]}…"
 
 
 def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]], indent: str = "") -> None:

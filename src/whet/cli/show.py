@@ -10,9 +10,11 @@ from whet.cli.loading import find_folder
 from whet.cli.options import examples, json_option, project_option, run_argument
 from whet.cli.output import print_json
 from whet.cli.showing_run import facts_of, print_run
-from whet.cli.showing_step import print_step, step_of
+from whet.cli.showing_step import print_records, records_of
 from whet.cli.showing_task import print_task, tries_of
+from whet.cli.standing import lineage_of, report_of
 from whet.store import RunReader
+from whet.training import StepRecord
 from whet.training.folder import STORE_FILE
 
 
@@ -34,12 +36,13 @@ def command(run: str | None, step: int | None, task: str | None, project: Path, 
         raise click.UsageError("--step and --task show different things: give one of them.")
     folder = find_folder(project, run)
     if step is not None:
-        found = step_of(folder, step)
-        print_json(found) if as_json else print_step(found)
+        found = records_of(folder, step)
+        print_json(found) if as_json else print_records(found)
     elif task is not None:
         with RunReader(folder / STORE_FILE) as reader:
             tries = tries_of(reader, folder.name, task)
-            print_json(tries) if as_json else print_task(reader, tries)
+            lineage = lineage_of(reader, reader.decisions("step", StepRecord), report_of(folder))
+        print_json(tries) if as_json else print_task(tries, lineage)
     else:
         facts = facts_of(folder)
         print_json(facts) if as_json else print_run(facts)

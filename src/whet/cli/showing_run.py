@@ -12,6 +12,7 @@ from whet.cli.numbers import duration, interval, money, plural, share, short_cou
 from whet.cli.output import number, pairs, paragraph, print_diff, print_table, rest, text, title
 from whet.cli.skills import diff_lines
 from whet.cli.standing import Standing, State, read_standing, report_of, settings_of, skill_of
+from whet.cli.steps import label, why_skipped
 from whet.core import Skill, Split
 from whet.gate import Interval, wilson
 from whet.store import FailureLine, RunReader, SpendingLine, SplitScore
@@ -54,7 +55,7 @@ def facts_of(folder: Path) -> RunFacts:
         steps = reader.decisions("step", StepRecord)
         settings = settings_of(reader)
         lineage = standing.lineage
-        skills = [skill_of(reader, policy, steps) or Skill({}) for policy in (lineage.start, lineage.best)]
+        start, best = (skill_of(reader, policy, steps) or Skill({}) for policy in (lineage.start, lineage.best))
         return RunFacts(
             standing=standing,
             world=reader.meta("world") or "",
@@ -66,7 +67,7 @@ def facts_of(folder: Path) -> RunFacts:
             steps=tuple(steps),
             spending=tuple(reader.spending()),
             recent_failures=tuple(reader.failures(_SHOWN_FAILURES)),
-            skill_diff=tuple(diff_lines(*skills, "start", "best")),
+            skill_diff=tuple(diff_lines(start, best, "start", "best")),
         )
 
 
@@ -160,33 +161,18 @@ def _print_steps(steps: Sequence[StepRecord]) -> None:
     print_table(columns, [_step_row(step) for step in steps])
 
 
-def _step_row(step: StepRecord) -> tuple[str, ...]:
-    changed = sum(edit.status.changed for edit in step.edits)
-    ruling = step.ruling
+def _step_row(record: StepRecord) -> tuple[str, ...]:
+    played = share(record.played.hard) if record.played.count else "-"
+    changed = str(sum(edit.status.changed for edit in record.edits))
+    ruling = record.ruling
     if ruling is None:
-        return (str(step.number), share(step.played.hard), str(changed), "-", "-", why_skipped(step.skipped))
-    return (
-        str(step.number),
-        share(step.played.hard),
-        str(changed),
-        share(ruling.candidate),
-        "yes" if ruling.accepted else "no",
-        _difference(ruling.fixed, ruling.broke),
-    )
+        return (label(record), played, changed, "-", "-", why_skipped(record))
+    kept = "yes" if ruling.accepted else "no"
+    return (label(record), played, changed, share(ruling.candidate), kept, _difference(ruling.fixed, ruling.broke))
 
 
 def _difference(fixed: int, broke: int) -> str:
     return f"{fixed} fixed, {broke} broken" if fixed or broke else "no task was fixed or broken"
-
-
-def why_skipped(reason: str) -> str:
-    """The learner's short name for it, in words."""
-    words = {
-        "skip_no_patches": "nothing was proposed",
-        "skip_no_change": "no edit could be applied",
-        "skip_no_rewrite": "no rewrite could be used",
-    }
-    return words.get(reason, reason)
 
 
 def _print_spending(spending: Sequence[SpendingLine]) -> None:

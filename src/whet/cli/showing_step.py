@@ -6,32 +6,41 @@ from pathlib import Path
 
 import click
 
-from whet.cli.numbers import share
+from whet.cli.numbers import plural, share
 from whet.cli.output import pairs, paragraph, title
-from whet.cli.showing_run import why_skipped
-from whet.core import EditResult, InputError, Op
+from whet.cli.steps import count_steps, heading, why_skipped
+from whet.core import Edit, EditResult, InputError, Op, Source
 from whet.store import RunReader
 from whet.training import StepRecord
 from whet.training.folder import STORE_FILE
 
 
-def step_of(folder: Path, number: int) -> StepRecord:
+def records_of(folder: Path, number: int) -> list[StepRecord]:
+    """A step, and the end of the epoch that it ended."""
     with RunReader(folder / STORE_FILE) as reader:
-        steps = reader.decisions("step", StepRecord)
-    found = next((step for step in steps if step.number == number), None)
-    if found is None:
-        known = f"It has steps 1 to {len(steps)} so far." if steps else "It has no steps yet."
+        records = reader.decisions("step", StepRecord)
+    found = [record for record in records if record.number == number]
+    if not found:
+        known = f"It has steps 1 to {count_steps(records)} so far." if records else "It has no steps yet."
         raise InputError(f"{folder.name} has no step {number}", hint=known)
     return found
 
 
-def print_step(step: StepRecord) -> None:
-    click.secho(f"step {step.number}, epoch {step.epoch}", bold=True)
+def print_records(records: list[StepRecord]) -> None:
+    for position, record in enumerate(records):
+        if position:
+            click.echo("")
+        _print_record(record)
+
+
+def _print_record(step: StepRecord) -> None:
+    click.secho(heading(step), bold=True)
+    played = f"{step.played.count} tasks, {share(step.played.hard)} of them passed"
     pairs(
         [
-            ("played", f"{step.played.count} tasks, {share(step.played.hard)} of them passed"),
+            *([("played", played)] if step.played.count else []),
             ("policy", step.current[:8]),
-            ("candidate", step.candidate[:8] or f"none: {why_skipped(step.skipped)}"),
+            ("candidate", step.candidate[:8] or f"none: {why_skipped(step)}"),
         ]
     )
     _print_ruling(step)
@@ -40,6 +49,10 @@ def print_step(step: StepRecord) -> None:
         paragraph(step.reasoning)
     _print_patterns(step)
     _print_edits(step)
+    if step.notes:
+        title("Reminders that were kept")
+        for note in step.notes:
+            paragraph(note)
     if step.fallbacks:
         title("Answers that could not be used")
         for fallback in step.fallbacks:
@@ -77,9 +90,14 @@ def _print_edits(step: StepRecord) -> None:
         _print_edit(number, outcome)
 
 
+def _tries(edit: Edit) -> str:
+    kind = "failed" if edit.source is Source.FAILURE else "successful"
+    return plural(edit.support, f"{kind} try", f"{kind} tries")
+
+
 def _print_edit(number: int, outcome: EditResult) -> None:
     edit = outcome.edit
-    origin = f", from {edit.support} {edit.source} tries" if edit.source else ""
+    origin = f", learned from {_tries(edit)}" if edit.source else ""
     note = f" ({outcome.note})" if outcome.note else ""
     click.echo(f"{number}. {edit.op} in {edit.file}{origin}: {outcome.status.replace('_', ' ')}{note}")
     removed = edit.target if edit.op in (Op.REPLACE, Op.DELETE) else ""

@@ -6,10 +6,9 @@ import click
 
 from whet.cli.numbers import when
 from whet.cli.output import paragraph, title
-from whet.cli.standing import Lineage, lineage_of, settings_of
+from whet.cli.standing import Lineage
 from whet.core import InputError, Message, Speaker, Trajectory
 from whet.store import RunReader, StoredRollout
-from whet.training import StepRecord
 
 _SPEAKERS = {
     Speaker.SYSTEM: "system",
@@ -28,8 +27,7 @@ def tries_of(reader: RunReader, run: str, task: str) -> list[StoredRollout]:
     return found
 
 
-def print_task(reader: RunReader, tries: list[StoredRollout]) -> None:
-    lineage = lineage_of(reader.decisions("step", StepRecord), reader.scores(), settings_of(reader))
+def print_task(tries: list[StoredRollout], lineage: Lineage) -> None:
     first = tries[0].trajectory
     kind = f" ({first.kind})" if first.kind else ""
     passed = sum(stored.trajectory.hard == 1.0 for stored in tries)
@@ -45,9 +43,10 @@ def _print_try(stored: StoredRollout, lineage: Lineage) -> None:
     for message in played.messages:
         _print_message(message)
     verdict = played.verdict
-    if verdict is not None and (verdict.feedback or verdict.reference):
-        reference = f" [right: {verdict.reference}]" if verdict.reference else ""
-        paragraph(f"verdict: {verdict.feedback}{reference}", indent="  ")
+    if verdict is not None:
+        paragraph(f"verdict: {verdict.feedback or _outcome(played)}", indent="  ")
+    if verdict is not None and verdict.reference:
+        paragraph(f"right answer: {verdict.reference}", indent="  ")
 
 
 def _outcome(played: Trajectory) -> str:

@@ -12,11 +12,13 @@ from typing import Any
 
 import msgspec
 
+from whet.cli.steps import count_steps
 from whet.core import InputError, Nanodollars, Skill, Split
 from whet.gate import Metric, select_gate_score
 from whet.store import RunReader, SplitScore, writer_of
 from whet.training import Report, StepRecord, read_report
 from whet.training.folder import REPORT_FILE, STORE_FILE
+from whet.training.records import RecordKind
 
 LOCK_FILE = "run.lock"
 
@@ -74,26 +76,26 @@ def standing_of(folder: Path) -> Standing:
 
 def read_standing(folder: Path, reader: RunReader, report: Report | None) -> Standing:
     pid = writer_of(folder / LOCK_FILE)
-    steps = reader.decisions("step", StepRecord)
+    records = reader.decisions("step", StepRecord)
     spent = reader.spending()
     counts = reader.counts()
-    state, stopped = _state(pid, report, len(steps))
+    state, stopped = _state(pid, report, len(records))
     return Standing(
         run=folder.name,
         folder=str(folder),
         state=state,
         pid=pid,
         stopped=stopped,
-        steps=len(steps),
+        steps=count_steps(records),
         planned=report.steps_planned if report else None,
-        lineage=lineage_of(steps, reader.scores(), settings_of(reader)),
+        lineage=lineage_of(reader, records, report),
         rollouts=counts["rollouts"],
         failures=counts["failures"],
         sent=sum(line.attempts for line in spent),
         tokens=sum(line.tokens for line in spent),
         nanodollars=sum(line.nanodollars for line in spent),
         seconds=reader.seconds(),
-        at=reader.last_activity(),
+        at=max(reader.last_activity(), reader.last_session_end()),
     )
 
 
@@ -110,29 +112,43 @@ def settings_of(reader: RunReader) -> dict[str, Any]:
     return msgspec.json.decode(reader.meta("settings") or "{}", type=dict[str, Any])
 
 
-def lineage_of(steps: Sequence[StepRecord], scores: Sequence[SplitScore], settings: Mapping[str, Any]) -> Lineage:
-    """Follow the rulings from the start, as the training did."""
-    start = steps[0].current if steps else _player(scores)
+def lineage_of(reader: RunReader, records: Sequence[StepRecord], report: Report | None) -> Lineage:
+    """From the report if it is about the whole run; else by following the rulings, as the training did."""
+    scores, settings = reader.scores(), settings_of(reader)
     known = {line.policy: _gate_score(line, settings) for line in scores if line.split is Split.SELECTION}
-    current = best = start
-    start_score = current_score = best_score = known.get(start)
-    for step in steps:
-        ruling = step.ruling
-        if ruling is None:
+    if report is not None and len(report.steps) >= len(records):
+        start, current, best = report.start, report.last, report.best
+    else:
+        start, current, best = followed(records, _player(scores))
+    return Lineage(start, current, best, known.get(start), known.get(current), known.get(best))
+
+
+def followed(records: Sequence[StepRecord], start: str) -> tuple[str, str, str]:
+    """The policies of start, now and best. `start` is what to say before anything was decided."""
+    start = current = best = records[0].current if records else start
+    for record in records:
+        ruling = record.ruling
+        if record.kind is RecordKind.LAST:
+            current = record.candidate
+            won = ruling is not None and ruling.candidate > ruling.incumbent
+            best = record.candidate if won else best
             continue
-        if ruling.accepted:
-            current, current_score = step.candidate, ruling.candidate
-        if ruling.new_best:
-            best, best_score = step.candidate, ruling.candidate
-    return Lineage(start, current, best, start_score, current_score, best_score)
+        # What a step played tells of changes between steps, too.
+        current = record.current
+        put_in = bool(record.candidate) and not record.skipped and ruling is None
+        if put_in or (ruling is not None and ruling.accepted):
+            current = record.candidate
+        if ruling is not None and ruling.new_best:
+            best = record.candidate
+    return start, current, best
 
 
-def skill_of(reader: RunReader, policy: str, steps: Sequence[StepRecord]) -> Skill | None:
+def skill_of(reader: RunReader, policy: str, records: Sequence[StepRecord]) -> Skill | None:
     """The skill of a policy that was played, or only proposed."""
     kept = reader.policy(policy)
     if kept is not None:
         return kept.skill
-    return next((Skill(step.candidate_skill) for step in steps if step.candidate == policy), None)
+    return next((Skill(record.candidate_skill) for record in records if record.candidate == policy), None)
 
 
 def _player(scores: Sequence[SplitScore]) -> str:
@@ -145,7 +161,7 @@ def _gate_score(line: SplitScore, settings: Mapping[str, Any]) -> float:
     return select_gate_score(line.score.hard, line.score.soft, metric, mix)
 
 
-def _state(pid: int | None, report: Report | None, steps: int) -> tuple[State, str]:
+def _state(pid: int | None, report: Report | None, records: int) -> tuple[State, str]:
     if pid is not None:
         return State.RUNNING, ""
     if report is None:
@@ -153,5 +169,5 @@ def _state(pid: int | None, report: Report | None, steps: int) -> tuple[State, s
     if not report.stopped:
         return State.FINISHED, ""
     # A report of an early stop is out of date once the run has gone on.
-    gone_on = steps > len(report.steps)
+    gone_on = records > len(report.steps)
     return (State.INTERRUPTED, "") if gone_on else (State.STOPPED, report.stopped)

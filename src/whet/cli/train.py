@@ -8,7 +8,7 @@ import click
 
 from whet.cli.loading import load_for_training
 from whet.cli.options import config_argument, examples, json_option, plain_option, run_option, set_option
-from whet.cli.output import paragraph, pairs, print_json
+from whet.cli.output import pairs, paragraph, print_json
 from whet.cli.progress import spent_line
 from whet.cli.standing import report_of
 from whet.cli.working import work_on

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from whet.cli.interrupt import Interrupts
 from whet.cli.progress import Shown, monitor
-from whet.core import Clock
+from whet.core import Clock, RunStopped
 from whet.models import Ledger
 from whet.training import Monitor, Stage
 
@@ -45,6 +45,11 @@ def work_on(work: Work[T], clock: Clock, *, plain: bool, log: bool = False) -> t
     """What `work` returned, and the ledger that it spent from. `log` keeps stdout free for what is asked for."""
     with monitor(clock, plain=plain, log=log) as shown:
         interrupts = Interrupts(shown.line)
-        with interrupts.restored():
-            done = asyncio.run(work(_Armed(shown, interrupts)))
+        try:
+            with interrupts.restored():
+                done = asyncio.run(work(_Armed(shown, interrupts)))
+        except KeyboardInterrupt:
+            raise RunStopped(
+                "stopped at once", hint="The same command goes on; only calls in flight are lost."
+            ) from None
         return done, shown.ledger

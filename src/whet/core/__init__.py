@@ -38,7 +38,7 @@ from whet.core.errors import (
     WorldFault,
     cause_of,
 )
-from whet.core.learning import Learner, Step
+from whet.core.learning import Step
 from whet.core.messages import (
     ImagePart,
     Message,
@@ -95,7 +95,6 @@ __all__ = [
     "ImagePart",
     "InputError",
     "Json",
-    "Learner",
     "Message",
     "Model",
     "ModelRef",

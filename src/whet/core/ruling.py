@@ -18,6 +18,10 @@ class Proposal(msgspec.Struct, frozen=True):
     skipped: str = ""
     fallbacks: tuple[str, ...] = ()
     """Optimizer answers that could not be used, and what was done instead."""
+    notes: tuple[str, ...] = ()
+    """Reminders for an agent that did not follow a rule it has."""
+    budget: int | None = None
+    """How many edits the step could make; None is no limit."""
 
 
 class Score(msgspec.Struct, frozen=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whet.core import Clock, ModelReply, ModelRequest
+from whet.core import Clock, ModelReply, ModelRequest, WhetError
 from whet.models.providers import Provider
 from whet.models.transport import HttpStream, Transport
 
@@ -23,12 +23,20 @@ class HttpSender:
         wire = self._provider.wire
         body = wire.encode(self._provider.ref.name, request, stream=self._stream)
         all_headers = await self._all_headers(headers)
-        if self._stream:
-            return await self._receive(body, all_headers, timeout)
-        reply = await self._transport.post(self._url, all_headers, body, timeout)
-        if reply.status != 200:
-            raise wire.refusal(reply.status, reply.headers, reply.body, secret=self._secret, wall=self._clock.wall())
-        return wire.decode(reply.body)
+        try:
+            if self._stream:
+                return await self._receive(body, all_headers, timeout)
+            reply = await self._transport.post(self._url, all_headers, body, timeout)
+            if reply.status != 200:
+                wall = self._clock.wall()
+                raise wire.refusal(reply.status, reply.headers, reply.body, secret=self._secret, wall=wall)
+            return wire.decode(reply.body)
+        except WhetError as error:
+            # Gateways also report failures with status 200, and quote the key in them.
+            if self._secret and self._secret in error.message:
+                error.message = error.message.replace(self._secret, "[key]")
+                error.args = (error.message,)
+            raise
 
     async def aclose(self) -> None:
         pass

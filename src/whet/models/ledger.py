@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 
 import msgspec
@@ -38,6 +39,12 @@ class Caps(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     seconds: float | None = None
     """Seconds of work, over all the times the run is started."""
 
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < math.inf:
+                raise ValueError(f"`{name}` is a number that is not negative")
+
     @property
     def any(self) -> bool:
         return self != Caps()
@@ -72,7 +79,7 @@ class Ledger:
         self._attempts = spent.last_attempt
         self._clock = clock
         self._began = clock.now() - spent.seconds
-        self._queue: deque[asyncio.Future[None]] = deque()
+        self._queue: deque[tuple[asyncio.Future[Grant], Cost]] = deque()
         self._stopped: WhetError | None = None
 
     @property
@@ -86,27 +93,25 @@ class Ledger:
     def stop(self, reason: WhetError) -> None:
         """Grant nothing more. Calls in flight end and are kept; then everyone who asks gets `reason`."""
         self._stopped = self._stopped or reason
-        self._wake()
+        self._admit()
 
     async def reserve(self, worst: Cost) -> Grant:
-        """Wait until `worst` fits. Raises only when nothing is in flight any more that could still make room."""
-        while self._queue or self._obstacle(worst) is not None:
-            obstacle = self._obstacle(worst)
-            if obstacle is not None and self.in_flight == 0:
-                self._wake()
-                raise obstacle
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._queue.append(turn)
-            try:
-                await turn
-            finally:
-                if turn in self._queue:
-                    self._queue.remove(turn)
-            if self._obstacle(worst) is None:
-                break
-        grant = self._grant(worst)
-        self._wake()
-        return grant
+        """Wait until `worst` fits, first come, first served: a large call is not passed by small ones for ever.
+
+        Raises only when nothing is in flight any more that could still make room.
+        """
+        if not self._queue and self._obstacle(worst) is None:
+            return self._grant(worst)
+        turn: asyncio.Future[Grant] = asyncio.get_running_loop().create_future()
+        self._queue.append((turn, worst))
+        self._admit()
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
+                self._release(turn.result())
+            self._admit()
+            raise
 
     def try_reserve(self, worst: Cost) -> Grant | None:
         """For calls that are only worth making when there is room."""
@@ -114,13 +119,11 @@ class Ledger:
 
     def settle(self, grant: Grant, actual: Cost) -> None:
         """Book what a call cost; it cannot be more than was reserved."""
-        self.in_flight -= 1
-        self._reserved_tokens -= grant.worst.tokens
-        self._reserved_nanodollars -= grant.worst.nanodollars
+        self._release(grant)
         self.calls += 1
         self.tokens += min(actual.tokens, grant.worst.tokens)
         self.nanodollars += min(actual.nanodollars, grant.worst.nanodollars)
-        self._wake()
+        self._admit()
 
     def _grant(self, worst: Cost) -> Grant:
         self.in_flight += 1
@@ -129,13 +132,24 @@ class Ledger:
         self._reserved_nanodollars += worst.nanodollars
         return Grant(self._attempts, worst)
 
-    def _wake(self) -> None:
-        if self._queue:
-            head = self._queue.popleft()
-            if not head.done():
-                head.set_result(None)
-            else:
-                self._wake()
+    def _release(self, grant: Grant) -> None:
+        self.in_flight -= 1
+        self._reserved_tokens -= grant.worst.tokens
+        self._reserved_nanodollars -= grant.worst.nanodollars
+
+    def _admit(self) -> None:
+        """Answer those who wait, in their order, as far as it can be said now."""
+        while self._queue:
+            turn, worst = self._queue[0]
+            if not turn.done():
+                obstacle = self._obstacle(worst)
+                if obstacle is None:
+                    turn.set_result(self._grant(worst))
+                elif self.in_flight == 0:
+                    turn.set_exception(obstacle)
+                else:
+                    return
+            self._queue.popleft()
 
     def _obstacle(self, worst: Cost) -> WhetError | None:
         """Why a call of this worst case may not be sent now."""

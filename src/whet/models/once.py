@@ -14,10 +14,17 @@ class Once(Generic[T]):
         self._doing: dict[bytes, asyncio.Future[T]] = {}
 
     async def do(self, key: bytes, work: Callable[[], Awaitable[T]]) -> T:
-        """Do `work`, or share in what is under way under this key, its failure included."""
-        doing = self._doing.get(key)
-        if doing is not None:
-            return await asyncio.shield(doing)
+        """Do `work`, or share in what is under way under this key, its failure included.
+
+        Where whoever began is cancelled, one of those who share in it does the work instead.
+        """
+        while (doing := self._doing.get(key)) is not None:
+            try:
+                return await asyncio.shield(doing)
+            except asyncio.CancelledError:
+                task = asyncio.current_task()
+                if not doing.cancelled() or (task is not None and task.cancelling()):
+                    raise
         self._doing[key] = outcome = asyncio.get_running_loop().create_future()
         try:
             value = await work()

@@ -16,6 +16,7 @@ import msgspec
 from whet.core import (
     BadReply,
     Clock,
+    CredentialsError,
     EndpointBusy,
     EndpointError,
     EndpointTimeout,
@@ -165,7 +166,7 @@ class RecordedModel:
             else:
                 await self._store.write(msgspec.structs.replace(done, status=AttemptStatus.ABANDONED))
             return call.reply
-        except EndpointError as error:
+        except (EndpointError, CredentialsError) as error:
             if isinstance(error, EndpointBusy | EndpointTimeout):
                 self._places.pushed_back(error.retry_after)
             # An endpoint that timed out or answered rubbish has worked; one that refused has not.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TypeVar
 
 import msgspec
@@ -31,8 +32,8 @@ class CallSettings(EndpointOptions, frozen=True, omit_defaults=True, forbid_unkn
     def __post_init__(self) -> None:
         if self.max_in_flight < 1:
             raise ValueError("`max_in_flight` is at least 1")
-        if self.timeout <= 0:
-            raise ValueError("`timeout` is more than 0")
+        if not 0 < self.timeout < math.inf:
+            raise ValueError("`timeout` is more than 0, and not without end")
         if self.retries < 0:
             raise ValueError("`retries` is at least 0")
 
@@ -56,6 +57,11 @@ class RoleSettings(CallSettings, frozen=True, omit_defaults=True, forbid_unknown
     """How long a reasoning model may think: none, minimal, low, medium, high, xhigh."""
     thinking: bool | None = None
     """For models whose thinking is switched on or off."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.max_tokens < 1:
+            raise ValueError("`max_tokens` is at least 1")
 
     @property
     def sampling(self) -> Sampling:

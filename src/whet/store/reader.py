@@ -95,6 +95,11 @@ class RunReader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._db.close()
+        if isinstance(error, sqlite3.Error):
+            raise StoreError(
+                f"{self.path.parent.name}/{self.path.name} cannot be read: {error}",
+                hint="If the file is damaged, move the run's folder away.",
+            ) from error
 
     def meta(self, name: str) -> str | None:
         found = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -131,17 +136,25 @@ class RunReader:
         return [SplitScore(policy, Split(split), Score(hard, soft, n)) for policy, split, hard, soft, n in rows]
 
     def counts(self) -> dict[str, int]:
-        tables = ("calls", "rollouts", "failures", "decisions")
+        # Decisions are written over, and take a new id then; of the others the last id is the count.
+        counted = dict.fromkeys(("calls", "rollouts", "failures"), "coalesce(max(id), 0)")
+        counted["decisions"] = "count(*)"
         return {
-            table: int(self._db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()[0]) for table in tables
+            table: int(self._db.execute(f"SELECT {count} FROM {table}").fetchone()[0])
+            for table, count in counted.items()
         }
 
     def last_activity(self) -> float:
         (at,) = self._db.execute(
             """SELECT max((SELECT coalesce(max(started + seconds), 0) FROM sessions),
-                (SELECT coalesce(at, 0) FROM decisions ORDER BY id DESC LIMIT 1))"""
+                (SELECT coalesce(max(at), 0) FROM decisions))"""
         ).fetchone()
         return float(at or 0.0)
+
+    def last_session_end(self) -> float:
+        """When a process last wrote to the run, also before anything was decided."""
+        (at,) = self._db.execute("SELECT coalesce(max(started + seconds), 0) FROM sessions").fetchone()
+        return float(at)
 
     def decisions(self, kind: str, as_type: type[T]) -> list[T]:
         rows = self._db.execute("SELECT body FROM decisions WHERE kind = ? ORDER BY label, id", (kind,))
@@ -184,3 +197,8 @@ class RunReader:
             yield StoredCall(
                 role, purpose, model, reply.decode(answered), None if asked is None else request.decode(asked)
             )
+
+
+def sqlite_version() -> str:
+    """Of the library that this Python is built with."""
+    return sqlite3.sqlite_version

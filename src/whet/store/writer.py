@@ -11,15 +11,15 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from whet.core import Clock, ModelReply, Policy, StoreBusy, StoreError, StoreFull, SystemClock, Timer, Trajectory
 from whet.store.lock import WriterLock
-from whet.store.rows import AttemptStatus, Row
+from whet.store.rows import AttemptStatus, RolloutRow, Row
 from whet.store.schema import migrate
 
 T = TypeVar("T")
@@ -57,6 +57,8 @@ class RunStore:
         self._opened = self._counted = clock.now()
         self._session = 0
         self._pending: list[Row] = []
+        self._fresh: dict[bytes, Trajectory] = {}
+        """Rollouts among the pending rows, so that what was added is found at once."""
         self._committed: asyncio.Future[None] | None = None
         self._linger: Timer | None = None
         self._blocked_since: float | None = None
@@ -65,34 +67,41 @@ class RunStore:
         self._checkpoint: asyncio.Future[None] | None = None
 
     def reply(self, key: bytes) -> ModelReply | None:
-        found = self._db.execute("SELECT reply FROM calls WHERE key = ?", (key,)).fetchone()
+        found = self._one("SELECT reply FROM calls WHERE key = ?", (key,))
         return None if found is None else _reply.decode(found[0])
 
     def rollout(self, key: bytes) -> Trajectory | None:
-        found = self._db.execute("SELECT body FROM rollouts WHERE key = ?", (key,)).fetchone()
+        if key in self._fresh:
+            return self._fresh[key]
+        found = self._one("SELECT body FROM rollouts WHERE key = ?", (key,))
         return None if found is None else _trajectory.decode(found[0])
 
     def policy(self, fingerprint: str) -> Policy | None:
-        found = self._db.execute("SELECT body FROM policies WHERE fingerprint = ?", (fingerprint,)).fetchone()
+        found = self._one("SELECT body FROM policies WHERE fingerprint = ?", (fingerprint,))
         return None if found is None else _policy.decode(found[0])
 
     def decision(self, key: bytes, kind: type[T]) -> T | None:
-        found = self._db.execute("SELECT body FROM decisions WHERE key = ?", (key,)).fetchone()
+        found = self._one("SELECT body FROM decisions WHERE key = ?", (key,))
         return None if found is None else msgspec.msgpack.decode(found[0], type=kind)
 
     def meta(self, name: str) -> str | None:
-        found = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        found = self._one("SELECT value FROM meta WHERE name = ?", (name,))
         return None if found is None else str(found[0])
 
     def spending(self) -> Spending:
-        calls, tokens, nanodollars, last = self._db.execute(
+        calls, tokens, nanodollars, last = self._one(
             "SELECT count(*), coalesce(sum(tokens), 0), coalesce(sum(nanodollars), 0), coalesce(max(id), 0)"
             " FROM attempts"
-        ).fetchone()
-        (seconds,) = self._db.execute(
-            "SELECT coalesce(sum(seconds), 0) FROM sessions WHERE id != ?", (self._session,)
-        ).fetchone()
+        )
+        (seconds,) = self._one("SELECT coalesce(sum(seconds), 0) FROM sessions WHERE id != ?", (self._session,))
         return Spending(calls, tokens, nanodollars, seconds, last)
+
+    def _one(self, question: str, values: tuple[object, ...] = ()) -> Any:
+        """The first row, or None."""
+        try:
+            return self._db.execute(question, values).fetchone()
+        except sqlite3.Error as error:
+            raise _explain(error, self.path) from error
 
     def add(self, *rows: Row) -> None:
         """Write with the next commit, without waiting for it: for what could be worked out again from what is stored.
@@ -100,7 +109,7 @@ class RunStore:
         After a failed write nothing is added any more.
         """
         if self._broken is None:
-            self._pending.extend(rows)
+            self._take(rows)
             if self._linger is None:
                 self._linger = self._clock.call_later(LINGER, self._flush)
 
@@ -108,13 +117,19 @@ class RunStore:
         """Returns once `rows` are committed: a kill at any later moment does not lose them."""
         if self._broken is not None:
             raise self._broken
-        self._pending.extend(rows)
+        self._take(rows)
         if self._committed is None:
             loop = asyncio.get_running_loop()
             self._committed = loop.create_future()
             loop.call_soon(self._flush)
         # A cancelled waiter must not cancel the commit that others wait for.
         await asyncio.shield(self._committed)
+
+    def _take(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            self._pending.append(row)
+            if isinstance(row, RolloutRow):
+                self._fresh.setdefault(row.key, row.trajectory)
 
     def _flush(self) -> None:
         if not self._pending:
@@ -126,10 +141,10 @@ class RunStore:
                 self._clock.call_later(0.05, self._flush)
                 return
             self._break(_explain(error, self.path))
-        except sqlite3.Error as error:
+        except (sqlite3.Error, TypeError, ValueError, OverflowError) as error:
             self._break(_explain(error, self.path))
         else:
-            self._pending, self._blocked_since = [], None
+            self._pending, self._fresh, self._blocked_since = [], {}, None
             self._done(None)
             self._commits += 1
             if self._commits % _CHECKPOINT_EVERY == 0:
@@ -159,7 +174,7 @@ class RunStore:
                 self._db.executemany(statement, values)
             self._count_time()
             self._db.execute("COMMIT")
-        except sqlite3.Error:
+        except BaseException:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise
@@ -172,7 +187,7 @@ class RunStore:
 
     def _break(self, error: StoreError) -> None:
         """Nothing is written after a failed write, so that what is on disk stays one consistent past."""
-        self._broken, self._pending = error, []
+        self._broken, self._pending, self._fresh = error, [], {}
         self._done(error)
 
     def _count_time(self) -> None:
@@ -198,13 +213,15 @@ class RunStore:
         self._session = cursor.lastrowid or 0
 
     async def aclose(self) -> None:
-        """Commit what is left. A failure here is raised like any other failed write."""
+        """Commit what is left. Raises if any write failed, also one that nobody waited for."""
         try:
             if self._pending:
                 await self.write()
-        finally:
             if self._checkpoint is not None:
                 await self._checkpoint
+            if self._broken is not None:
+                raise self._broken
+        finally:
             self.close()
 
     def close(self) -> None:
@@ -248,20 +265,21 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _checkpoint(path: Path) -> None:
-    connection = sqlite3.connect(path, isolation_level=None)
-    try:
+    """A checkpoint that fails costs nothing: its log stays, and a disk that is full is told of by the next commit."""
+    with suppress(sqlite3.Error), closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-    finally:
-        connection.close()
 
 
 def _is_locked(error: sqlite3.OperationalError) -> bool:
     return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-def _explain(error: sqlite3.Error, path: Path) -> StoreError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+def _explain(error: Exception, path: Path) -> StoreError:
     name = f"{path.parent.name}/{path.name}"
+    if not isinstance(error, sqlite3.Error):
+        hint = "A text in it is not Unicode, or a number too large: look at what your world and its judge give."
+        return StoreError(f"{name}: a row cannot be stored: {error}", hint=hint)
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
         return StoreFull(f"{name} cannot be written: {error}", hint="Make room on the disk; the same command goes on.")
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):

@@ -80,28 +80,44 @@ def student(request: ModelRequest) -> str:
 
 
 def coach(harmful: float = 0.2, useless: float = 0.2) -> Callable[[ModelRequest], str]:
-    """An optimizer that is right about as often as stated."""
+    """An optimizer that is right about as often as stated, for every kind of call."""
 
     def answer(request: ModelRequest) -> str:
         text = request.messages[0].text
         chance = Random(request.seed)
         if "## Failed tries" in text:
-            return _patch(text, chance, harmful, useless)
+            return _reflection(text, _proposals(text, chance, harmful, useless))
         if "## Successful tries" in text:
-            return json.dumps({"patch": {"reasoning": "nothing to add", "edits": []}})
-        edits = [json.loads(line.partition("] ")[2]) for line in text.splitlines() if re.match(r"\[\d+\] \{", line)]
-        if "selected_indices" in text:
-            order = list(range(len(edits)))
-            chance.shuffle(order)
-            return json.dumps({"reasoning": "drawn", "selected_indices": order})
-        return _fenced({"reasoning": "each once", "edits": _distinct(edits)})
+            return _fenced({"patch": {"reasoning": "nothing to add", _item_name(text): []}})
+        return _other_answer(text, chance)
 
     return answer
 
 
-def _patch(text: str, chance: Random, harmful: float, useless: float) -> str:
-    skill, _, tries = text.partition("## Failed tries")
-    missing = sorted({kind for kind in re.findall(r"category (\w+)", tries) if rule_of(kind) not in skill})
+def _other_answer(text: str, chance: Random) -> str:
+    items = [json.loads(line.partition("] ")[2]) for line in text.splitlines() if re.match(r"\[\d+\] \{", line)]
+    skill = text.partition("## The skill document\n\n")[2].partition("\n\n## The suggestions")[0]
+    if '"selected_indices"' in text:
+        order = list(range(len(items)))
+        chance.shuffle(order)
+        return _fenced({"reasoning": "drawn", "selected_indices": order})
+    if '"learning_rate"' in text:
+        return _fenced({"reasoning": "two are enough", "learning_rate": 2})
+    if '"slow_update_content"' in text:
+        missing = _missing(text.partition("## Today's document")[2])
+        return _fenced({"reasoning": "seen", "slow_update_content": rule_of(missing[0]) if missing else ""})
+    if '"meta_skill_content"' in text:
+        return _fenced({"reasoning": "seen", "meta_skill_content": "Rules that name a code help."})
+    if '"change_summary"' in text and "## The suggestions" in text:
+        return _fenced({"new_skill": "\n".join([skill, *(item["instruction"] for item in items)])})
+    if "## The reminders" in text:
+        return _fenced({"appendix_notes": ["Follow every rule."]})
+    return _fenced({"reasoning": "each once", _item_name(text): _distinct(items)})
+
+
+def _proposals(text: str, chance: Random, harmful: float, useless: float) -> list[str]:
+    """Rules for up to two of the categories that failed: helpful, useless or harmful ones."""
+    missing = _missing(text)
     chance.shuffle(missing)
     contents: list[str] = []
     for kind in missing[:2]:
@@ -112,16 +128,39 @@ def _patch(text: str, chance: Random, harmful: float, useless: float) -> str:
             contents.append(f"Think well about {kind} ({chance.randrange(1000)}).")
         else:
             contents.append(rule_of(kind))
-    edits = [{"op": "append", "target": "", "content": content} for content in contents]
-    if HARMFUL in skill:
-        edits.insert(0, {"op": "delete", "target": HARMFUL, "content": ""})
-    summary = [{"failure_type": kind, "description": "its rule is missing"} for kind in missing]
-    return _fenced({"patch": {"reasoning": "rules are missing", "edits": edits}, "failure_summary": summary})
+    return contents
 
 
-def _distinct(edits: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    seen = {(edit["op"], edit["target"], edit["content"]): edit for edit in reversed(edits)}
-    return [{key: edit[key] for key in ("op", "target", "content")} for edit in reversed(seen.values())]
+def _missing(text: str) -> list[str]:
+    return sorted({kind for kind in re.findall(r"of category (\w+)", text) if rule_of(kind) not in text})
+
+
+def _reflection(text: str, contents: list[str]) -> str:
+    skill = text.partition("## The skill document\n\n")[2].partition("\n\n## Failed tries")[0]
+    name = _item_name(text)
+    items: list[dict[str, Any]]
+    if name == "revise_suggestions":
+        items = [{"type": "add", "title": "rule", "instruction": content} for content in contents]
+    elif name == "skill_candidates":
+        items = [{"title": "rules added", "new_skill": "\n".join([skill, *contents])}]
+    else:
+        items = [{"op": "append", "target": "", "content": content} for content in contents]
+        if HARMFUL in skill:
+            items.insert(0, {"op": "delete", "target": HARMFUL, "content": ""})
+    summary = [{"failure_type": kind, "description": "its rule is missing"} for kind in _missing(text)]
+    reflection: dict[str, Any] = {"patch": {"reasoning": "rules are missing", name: items}, "failure_summary": summary}
+    if "EXECUTION_LAPSE" in text:
+        reflection["appendix_notes"] = ["Follow every rule.", "follow every  rule"]
+    return _fenced(reflection)
+
+
+def _item_name(text: str) -> str:
+    return next((name for name in ("revise_suggestions", "skill_candidates") if f'"{name}"' in text), "edits")
+
+
+def _distinct(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    bare = [{key: value for key, value in item.items() if key != "support"} for item in items]
+    return list({json.dumps(item, sort_keys=True): item for item in bare}.values())
 
 
 def _fenced(answer: dict[str, Any]) -> str:

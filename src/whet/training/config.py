@@ -63,7 +63,9 @@ class TrainSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkn
     epochs: int = 4
     """Times that the train tasks are gone through."""
     batch_size: int = 40
-    """Train tasks that one step plays."""
+    """Train tasks that a batch plays."""
+    accumulation: int = 1
+    """Batches that a step plays and learns from together."""
     seed: int = 42
     """All chance is derived from it."""
     levers: tuple[Lever, ...] = (Lever.SKILL,)
@@ -74,7 +76,7 @@ class TrainSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkn
     """Play the test split with the policies of start and end, for the report."""
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "max_episodes"):
+        for name in ("epochs", "batch_size", "accumulation", "max_episodes"):
             if getattr(self, name) < 1:
                 raise ValueError(f"`{name}` is at least 1")
         if not self.levers:

@@ -7,7 +7,7 @@ on where it stopped; there is no other code for resuming.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from whet.core import (
@@ -17,7 +17,9 @@ from whet.core import (
     Proposal,
     Ruling,
     RunStopped,
+    Score,
     Split,
+    Step,
     Task,
     Trajectory,
     WhetError,
@@ -25,16 +27,17 @@ from whet.core import (
     content_key,
 )
 from whet.gate import mean_score, select_gate_score
-from whet.learners.skill import SkillLearner
+from whet.learners.skill import Advisor, EpochEnd, SkillLearner
 from whet.store import DecisionRow, PolicyRow
 from whet.training.config import Config
 from whet.training.folder import BEST
 from whet.training.judging import judge, play_all
 from whet.training.monitor import Monitor, Silent, Stage
-from whet.training.records import Report, StepRecord
+from whet.training.records import RecordKind, Report, StepRecord
 from whet.training.reporting import Finals, make_report, write_report
 from whet.training.schedule import PlannedStep, plan
 from whet.training.skills import write_skill
+from whet.training.telling import told
 from whet.training.workshop import Project, Workshop, open_workshop
 
 
@@ -57,27 +60,32 @@ async def train(project: Project, folder: Path, monitor: Monitor | None = None) 
 
 
 class Training:
-    """The state of a training is its two policies and the steps so far; all else is in the store."""
+    """The state of a training is its policies and the records so far; all else is in the store."""
 
     def __init__(self, workshop: Workshop, monitor: Monitor) -> None:
-        project = workshop.project
+        project, config = workshop.project, workshop.project.config
         self._workshop = workshop
         self._engine = workshop.engine
-        self._config: Config = project.config
+        self._config: Config = config
         self._monitor = monitor
         self._train = project.tasks(Split.TRAIN)
         self._selection = project.tasks(Split.SELECTION)
-        self._test = project.tasks(Split.TEST) if project.config.train.test else []
+        self._test = project.tasks(Split.TEST) if config.train.test else []
         self._plan = plan(
-            self._train, self._config.train.epochs, self._config.train.batch_size, self._config.train.seed
+            self._train, config.train.epochs, config.train.batch_size, config.train.seed, config.train.accumulation
         )
-        optimizer = project.models.open("optimizer", self._config.optimizer, workshop.store, workshop.ledger)
-        self._learner = SkillLearner(optimizer, self._config.optimizer.sampling, self._config.skill)
+        optimizer = project.models.open("optimizer", config.optimizer, workshop.store, workshop.ledger)
+        advisor = Advisor(
+            optimizer, config.optimizer.sampling, project.prompts, config.skill.update, config.skill.skill_aware
+        )
+        self._learner = SkillLearner(advisor, config.skill, self._play)
         self._start = project.start
         self._current = project.start
         self._best = project.start
+        self._epoch_ago = project.start
         self._best_score: float | None = None
-        self._steps: list[StepRecord] = []
+        self._competed = {project.start.fingerprint}
+        self._records: list[StepRecord] = []
         self._finals = Finals()
 
     async def run(self) -> None:
@@ -88,7 +96,10 @@ class Training:
             whole.create_task(self._play_test("test, start", self._start, Priority.BACKGROUND))
             for planned in self._plan:
                 await self._step(planned)
+                if planned.ends_epoch:
+                    await self._end_epoch(planned.step)
             await baseline
+            await self._let_the_last_compete()
             named = (("start", self._start), ("best", self._best), ("last", self._current))
             policies = {policy.fingerprint: (name, policy) for name, policy in reversed(named)}
             for name, policy in policies.values():
@@ -97,13 +108,8 @@ class Training:
     async def finish(self, stopped: WhetError | None = None) -> Report:
         """Write down what there is: the best skill, and the report."""
         self._finals.start, self._finals.best, self._finals.last = self._start, self._best, self._current
-        report = make_report(
-            self._workshop,
-            self._finals,
-            self._steps,
-            planned=len(self._plan),
-            stopped=stopped.message if stopped else "",
-        )
+        why = stopped.message if stopped else ""
+        report = make_report(self._workshop, self._finals, self._records, planned=len(self._plan), stopped=why)
         write_skill(self._best.skill, self._workshop.folder / BEST)
         write_report(report, self._workshop.folder)
         await self._workshop.store.write(
@@ -134,55 +140,78 @@ class Training:
         step, before = planned.step, self._current
         rollouts = self._monitor.stage(f"step {step.number}: play", len(planned.tasks))
         async with asyncio.TaskGroup() as plays:
-            evidence = [plays.create_task(self._play(before, task, rollouts)) for task in planned.tasks]
+            evidence = [plays.create_task(self._play_one(before, task, rollouts)) for task in planned.tasks]
             proposing = plays.create_task(self._propose(before, evidence, planned))
         self._monitor.ended(rollouts)
         proposal = proposing.result()
-        ruling = None
-        if proposal.candidate is not None:
-            ruling = await self._rule(proposal.candidate, before, planned)
+        played = [task.result() for task in evidence]
+        ruling = await self._rule(proposal, before, f"step {step.number}: gate")
         self._take(proposal, ruling)
-        played = mean_score((task.result().hard, task.result().soft) for task in evidence)
-        record = StepRecord(
-            number=step.number,
-            epoch=step.epoch,
-            played=played,
-            current=before.fingerprint,
-            candidate=proposal.candidate.fingerprint if proposal.candidate else "",
-            edits=proposal.edits,
-            reasoning=proposal.reasoning,
-            patterns=proposal.patterns,
-            skipped=proposal.skipped,
-            fallbacks=proposal.fallbacks,
-            ruling=ruling,
-            candidate_skill=proposal.candidate.skill.files if proposal.candidate else {},
-        )
-        self._steps.append(record)
-        await self._workshop.store.write(
-            DecisionRow(content_key("step", step.key), "step", f"{step.number:06d}", self._now(), record)
-        )
-        self._monitor.line(_told(record, len(self._plan)))
+        self._current = await self._learner.conclude(self._current, proposal, ruling, played, step)
+        score = mean_score((one.hard, one.soft) for one in played)
+        await self._record(RecordKind.STEP, step, score, before, proposal, ruling)
 
-    async def _play(self, policy: Policy, task: Task, stage: Stage) -> Trajectory:
+    async def _end_epoch(self, step: Step) -> None:
+        """From the second epoch on, compare with an epoch ago; guidance is put in as the settings say."""
+        previous, self._epoch_ago = self._epoch_ago, self._current
+        if step.epoch < 2 or not (self._config.skill.slow_update or self._config.skill.memory):
+            return
+        before = self._current
+        end = EpochEnd(step.epoch, content_key("epoch", step.key), previous, before)
+        proposal = await self._learner.end_epoch(end, self._train)
+        ruling = None
+        if self._config.skill.slow_gate:
+            ruling = await self._rule(proposal, before, f"epoch {step.epoch}: gate")
+            self._take(proposal, ruling)
+        elif proposal.candidate is not None:
+            self._current = proposal.candidate
+        self._epoch_ago = self._current
+        if self._config.skill.slow_update:
+            await self._record(RecordKind.SLOW_UPDATE, step, Score(0.0, 0.0, 0), before, proposal, ruling)
+
+    async def _let_the_last_compete(self) -> None:
+        """A last policy that no ruling has seen is played on the selection tasks once, and wins if it scores higher."""
+        last = self._current
+        if last.fingerprint in self._competed:
+            return
+        proposal = Proposal(last)
+        ruling = await self._rule(proposal, self._best, "selection, last")
+        if ruling is not None and ruling.candidate > ruling.incumbent:
+            self._best, self._best_score = last, ruling.candidate
+        step = self._plan[-1].step
+        await self._record(RecordKind.LAST, step, Score(0.0, 0.0, 0), self._best, proposal, ruling)
+
+    async def _play(self, policy: Policy, tasks: Sequence[Task]) -> list[Trajectory]:
+        """Train tasks, for a learner that wants to see more."""
+        stage = self._monitor.stage("compare", len(tasks))
+        played = await play_all(self._engine, policy, tasks, stage)
+        self._monitor.ended(stage)
+        return played
+
+    async def _play_one(self, policy: Policy, task: Task, stage: Stage) -> Trajectory:
         played = await self._engine.play(policy, task)
         stage.done += 1
         return played
 
     async def _propose(
-        self, incumbent: Policy, evidence: Sequence[Awaitable[Trajectory]], planned: PlannedStep
+        self, incumbent: Policy, evidence: Sequence[asyncio.Task[Trajectory]], planned: PlannedStep
     ) -> Proposal:
         stage = self._monitor.stage(f"step {planned.step.number}: reflect", 1)
-        proposal = await self._learner.propose(incumbent, evidence, planned.step)
+        proposal = await self._learner.propose(incumbent, planned.tasks, evidence, planned.step)
         stage.done = 1
         self._monitor.ended(stage)
         return proposal
 
-    async def _rule(self, candidate: Policy, incumbent: Policy, planned: PlannedStep) -> Ruling:
-        stage = self._monitor.stage(f"step {planned.step.number}: gate", len(self._selection))
+    async def _rule(self, proposal: Proposal, incumbent: Policy, name: str) -> Ruling | None:
+        candidate = proposal.candidate
+        if candidate is None or candidate.fingerprint == incumbent.fingerprint:
+            return None
+        stage = self._monitor.stage(name, len(self._selection))
         ruling = await judge(
             self._engine, self._config.gate, self._selection, candidate, incumbent, self._best_score, stage
         )
         self._monitor.ended(stage)
+        self._competed.add(candidate.fingerprint)
         return ruling
 
     def _take(self, proposal: Proposal, ruling: Ruling | None) -> None:
@@ -197,18 +226,34 @@ class Training:
             self._best, self._best_score = proposal.candidate, ruling.candidate
         self._monitor.score(current, self._best_score)
 
+    async def _record(
+        self, kind: RecordKind, step: Step, played: Score, before: Policy, proposal: Proposal, ruling: Ruling | None
+    ) -> None:
+        record = StepRecord(
+            number=step.number,
+            epoch=step.epoch,
+            played=played,
+            current=before.fingerprint,
+            candidate=proposal.candidate.fingerprint if proposal.candidate else "",
+            edits=proposal.edits,
+            reasoning=proposal.reasoning,
+            patterns=proposal.patterns,
+            skipped=proposal.skipped,
+            fallbacks=proposal.fallbacks,
+            ruling=ruling,
+            kind=kind,
+            notes=proposal.notes,
+            budget=proposal.budget,
+            candidate_skill=proposal.candidate.skill.files if proposal.candidate else {},
+        )
+        self._records.append(record)
+        key = content_key("step", step.key, kind)
+        await self._workshop.store.write(DecisionRow(key, "step", f"{len(self._records):06d}", self._now(), record))
+        self._monitor.line(told(record, len(self._plan)))
+
     def _score(self, played: Sequence[Trajectory]) -> float:
         mean = mean_score((trajectory.hard, trajectory.soft) for trajectory in played)
         return select_gate_score(mean.hard, mean.soft, self._config.gate.metric, self._config.gate.mix)
 
     def _now(self) -> float:
         return self._workshop.project.clock.wall()
-
-
-def _told(record: StepRecord, total: int) -> str:
-    head = f"step {record.number}/{total}: played {record.played.hard:.3f}"
-    if record.ruling is None:
-        return f"{head}, nothing to propose ({record.skipped})"
-    changed = sum(edit.status.changed for edit in record.edits)
-    verb = "accepted" if record.ruling.accepted else "rejected"
-    return f"{head}, {changed} {'edit' if changed == 1 else 'edits'} {verb}: {record.ruling.reason}"

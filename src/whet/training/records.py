@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import msgspec
 
 from whet.core import EditResult, FailurePattern, Ruling, Score
@@ -9,8 +11,16 @@ from whet.gate import Interval
 from whet.store import AnsweredLine
 
 
+class RecordKind(StrEnum):
+    STEP = "step"
+    SLOW_UPDATE = "slow_update"
+    """The end of an epoch."""
+    LAST = "last"
+    """The end of the run: a last policy that had never competed."""
+
+
 class StepRecord(msgspec.Struct, frozen=True):
-    """One step: what was played, proposed and ruled."""
+    """One step, or one end of an epoch: what was played, proposed and ruled."""
 
     number: int
     epoch: int
@@ -25,6 +35,11 @@ class StepRecord(msgspec.Struct, frozen=True):
     skipped: str
     fallbacks: tuple[str, ...]
     ruling: Ruling | None
+    kind: RecordKind = RecordKind.STEP
+    notes: tuple[str, ...] = ()
+    """Reminders that were kept, whatever was ruled."""
+    budget: int | None = None
+    """How many edits it could make; None is no limit."""
     candidate_skill: dict[str, str] = {}
     """The candidate's files, so that a step can be shown without looking further."""
 

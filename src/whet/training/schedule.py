@@ -14,16 +14,23 @@ class PlannedStep(msgspec.Struct, frozen=True):
     step: Step
     tasks: tuple[Task, ...]
 
+    ends_epoch: bool
 
-def plan(tasks: Sequence[Task], epochs: int, batch_size: int, seed: int) -> list[PlannedStep]:
-    """Every epoch goes through all tasks, in an order of its own, batch by batch."""
-    per_epoch = -(-len(tasks) // batch_size)
+
+def plan(tasks: Sequence[Task], epochs: int, batch_size: int, seed: int, accumulation: int = 1) -> list[PlannedStep]:
+    """Every epoch goes through all tasks, in an order of its own; a step takes `accumulation` batches together.
+
+    What a step pools is weighted by task, so a smaller last batch counts for what it holds.
+    """
+    size = batch_size * accumulation
+    per_epoch = -(-len(tasks) // size)
     steps: list[PlannedStep] = []
     for epoch in range(1, epochs + 1):
         order = list(tasks)
         Random(seed_from("epoch", seed, epoch)).shuffle(order)
-        for start in range(0, len(order), batch_size):
+        for start in range(0, len(order), size):
             number = len(steps) + 1
             step = Step(number, per_epoch * epochs, epoch, content_key("step", seed, number))
-            steps.append(PlannedStep(step, tuple(order[start : start + batch_size])))
+            batch = tuple(order[start : start + size])
+            steps.append(PlannedStep(step, batch, ends_epoch=start + size >= len(order)))
     return steps

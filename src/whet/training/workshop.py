@@ -24,7 +24,9 @@ from whet.core import (
     SystemClock,
     Task,
     World,
+    fingerprint,
 )
+from whet.learners.skill import Prompts
 from whet.models import Ledger, Models, Prices, RecordedModel
 from whet.models.transport import Transport
 from whet.rollout import Engine
@@ -45,6 +47,8 @@ class Project(msgspec.Struct, frozen=True):
     start: Policy
     models: Models
     judge: LateModel
+    optimizer: ModelRef | None
+    prompts: Prompts
     clock: Clock
 
     def tasks(self, split: Split) -> list[Task]:
@@ -56,6 +60,8 @@ class Project(msgspec.Struct, frozen=True):
             "skill content": self.start.skill.fingerprint,
             "world content": self.world.fingerprint,
             "target model": str(self.start.model),
+            "optimizer model": str(self.optimizer) if self.optimizer else "",
+            "prompts": fingerprint("prompts", self.prompts.own),
         }
         return msgspec.json.decode(msgspec.json.encode(what_matters(self.config) | content))
 
@@ -117,7 +123,9 @@ def prepare(
     world = load_world(table.use, table.settings, base_dir=base_dir, judge=judge if config.judge.model else None)
     skill = read_skill(base_dir / config.skill.path)
     start = Policy(target, config.target.sampling, skill, harness=config.target.as_harness())
-    return Project(config, base_dir, world, start, models, judge, clock)
+    optimizer = models.check("optimizer", config.optimizer, config.budget) if config.optimizer.model else None
+    prompts = Prompts(base_dir / config.skill.prompts if config.skill.prompts else None)
+    return Project(config, base_dir, world, start, models, judge, optimizer, prompts, clock)
 
 
 @asynccontextmanager

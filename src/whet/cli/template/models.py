@@ -74,24 +74,32 @@ def word_for(place: str, sentence: str) -> str:
 
 
 def coach(request: ModelRequest) -> str:
-    """What the coach is asked for shows in the headings of the prompt."""
-    prompt = request.messages[-1].text
-    if "## Failed tries" in prompt:
-        skill, _, tries = prompt.partition("## Failed tries")
-        return mend(skill, tries, Random(request.seed))
-    if "## Successful tries" in prompt:
-        return refine(Random(request.seed))
-    if "selected_indices" in prompt:
-        return json.dumps({"reasoning": "the first ones", "selected_indices": list(range(10))})
-    if "patch" in prompt.lower():
+    """What is wanted shows in the fields that the answer must have."""
+    prompt, chance = request.messages[0].text, Random(request.seed)
+    wanted = (request.schema or {}).get("properties", {})
+    if "patch" in wanted:
+        return mend(prompt, chance) if "[verdict] failed" in prompt else refine(chance)
+    if "edits" in wanted:
         return merge(prompt)
+    if "selected_indices" in wanted:
+        return json.dumps({"reasoning": "The first ones.", "selected_indices": list(range(10))})
+    if "slow_update_content" in wanted:
+        return json.dumps({"reasoning": "The forms are what helps.", "slow_update_content": "Use the forms above."})
+    if "meta_skill_content" in wanted:
+        return json.dumps({"reasoning": "It was always a form.", "meta_skill_content": "What is missed is a form."})
     return "Ready."
 
 
-def mend(skill: str, tries: str, chance: Random) -> str:
+def skill_in(prompt: str) -> str:
+    """The document as it stands, without what else the prompt says of it."""
+    return prompt.partition("## The skill document\n")[2].partition("\n## ")[0]
+
+
+def mend(prompt: str, chance: Random) -> str:
     """Undo what is known to be wrong; else propose the rule that is missed most, or whatever comes to mind."""
-    missed = Counter(re.findall(r"^### Trajectory \d+: task \S+ \((\w+)\)", tries, re.MULTILINE)).most_common()
-    kinds = [kind for kind, _ in missed if kind in RULES]
+    skill = skill_in(prompt)
+    missed = Counter(re.findall(r"^### Trajectory \d+: task \S+ \((\w+)\)", prompt, re.MULTILINE)).most_common()
+    kinds = {kind: count for kind, count in missed if kind in RULES}
     if HARMFUL in skill:
         return answer("A full sentence is not a command.", [edit("delete", target=HARMFUL)])
     mistaken = [kind for kind in kinds if kind in MISTAKES and MISTAKES[kind] in skill]
@@ -133,6 +141,9 @@ def edit(op: str, target: str = "", content: str = "") -> dict[str, str]:
     return {"op": op, "target": target, "content": content}
 
 
-def answer(reasoning: str, edits: list[dict[str, str]], kinds: list[str] | None = None) -> str:
-    patterns = [{"failure_type": kind, "description": f"fails at {kind}"} for kind in kinds or []]
+def answer(reasoning: str, edits: list[dict[str, str]], missed: dict[str, int] | None = None) -> str:
+    patterns = [
+        {"failure_type": kind, "description": "no command, or a wrong one", "count": count}
+        for kind, count in (missed or {}).items()
+    ]
     return json.dumps({"patch": {"reasoning": reasoning, "edits": edits}, "failure_summary": patterns})

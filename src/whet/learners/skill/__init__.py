@@ -1,29 +1,65 @@
 """The skill lever: a document is sharpened by reading what happened when an agent worked by it.
 
-This room proposes; it never plays a task and never judges. It knows nothing of worlds, gates or stores.
+This room proposes; what it wants played it asks for, and it never judges. It knows nothing of worlds, gates or stores.
 """
 
 from whet.learners.skill.answers import MergeAnswer, RankAnswer, ReflectAnswer, read_answer
+from whet.learners.skill.appendix import add_notes, notes_in
 from whet.learners.skill.budget import edit_budget
+from whet.learners.skill.buffer import BufferEntry, group_failures, make_entry, show_buffer
+from whet.learners.skill.epoch import EpochEnd, Play
 from whet.learners.skill.learner import SkillLearner
 from whet.learners.skill.minibatch import Minibatch, minibatches
-from whet.learners.skill.patcher import apply_edits
-from whet.learners.skill.regions import append_position, protected_spans, without_markers
-from whet.learners.skill.settings import Schedule, SkillSettings
+from whet.learners.skill.optimizer import Advisor, Prompts
+from whet.learners.skill.pairs import Change, Pair, kept
+from whet.learners.skill.patcher import apply_edits, rough_tokens
+from whet.learners.skill.regions import (
+    APPENDIX,
+    SLOW_UPDATE,
+    append_position,
+    protected_spans,
+    region,
+    with_body,
+    with_region,
+    without_markers,
+)
+from whet.learners.skill.settings import AppendixSource, PairPolicy, Schedule, SkillSettings, UpdateMode
 
 __all__ = [
+    "APPENDIX",
+    "SLOW_UPDATE",
+    "Advisor",
+    "AppendixSource",
+    "BufferEntry",
+    "Change",
+    "EpochEnd",
     "MergeAnswer",
     "Minibatch",
+    "Pair",
+    "PairPolicy",
+    "Play",
+    "Prompts",
     "RankAnswer",
     "ReflectAnswer",
     "Schedule",
     "SkillLearner",
     "SkillSettings",
+    "UpdateMode",
+    "add_notes",
     "append_position",
     "apply_edits",
     "edit_budget",
+    "group_failures",
+    "kept",
+    "make_entry",
     "minibatches",
+    "notes_in",
     "protected_spans",
     "read_answer",
+    "region",
+    "rough_tokens",
+    "show_buffer",
+    "with_body",
+    "with_region",
     "without_markers",
 ]

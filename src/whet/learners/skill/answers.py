@@ -7,9 +7,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from whet.core import SKILL_FILE, Edit, FailurePattern, Patch
+from whet.core import SKILL_FILE, Edit, FailurePattern
+from whet.learners.skill.settings import UpdateMode
 
 A = TypeVar("A", bound=msgspec.Struct)
+
+SUGGEST = "suggest"
+REWRITE = "rewrite"
+"""In the rewrite modes an item is an edit of one of these operations: its target is a title, its content the text."""
 
 
 class EditAnswer(msgspec.Struct, frozen=True):
@@ -20,6 +25,54 @@ class EditAnswer(msgspec.Struct, frozen=True):
 
     def as_edit(self) -> Edit:
         return Edit(self.op, self.target or "", self.content or "", self.file or SKILL_FILE)
+
+
+class SuggestionAnswer(msgspec.Struct, frozen=True):
+    instruction: str
+    title: str = ""
+    type: str = ""
+    priority: str | int | None = None
+
+    def as_edit(self) -> Edit:
+        return Edit(SUGGEST, self.title, self.instruction)
+
+
+class DocumentAnswer(msgspec.Struct, frozen=True):
+    new_skill: str
+    title: str = ""
+    change_summary: tuple[str, ...] | str = ()
+
+    def as_edit(self) -> Edit:
+        return Edit(REWRITE, self.title, self.new_skill)
+
+
+class Items(msgspec.Struct, frozen=True):
+    """Changes of whichever kind the update mode asks for."""
+
+    reasoning: str = ""
+    edits: tuple[EditAnswer, ...] | None = None
+    revise_suggestions: tuple[SuggestionAnswer, ...] | None = None
+    skill_candidates: tuple[DocumentAnswer, ...] | None = None
+
+    def of(self, mode: UpdateMode) -> tuple[Edit, ...]:
+        found = self.found(mode)
+        return tuple(item.as_edit() for item in found or ())
+
+    def found(self, mode: UpdateMode) -> tuple[EditAnswer | SuggestionAnswer | DocumentAnswer, ...] | None:
+        match mode:
+            case UpdateMode.PATCH:
+                return self.edits
+            case UpdateMode.REWRITE:
+                return self.revise_suggestions
+            case UpdateMode.FULL_REWRITE:
+                return self.skill_candidates
+
+
+ITEM_NAMES = {
+    UpdateMode.PATCH: "edits",
+    UpdateMode.REWRITE: "revise_suggestions",
+    UpdateMode.FULL_REWRITE: "skill_candidates",
+}
 
 
 class PatternAnswer(msgspec.Struct, frozen=True):
@@ -33,26 +86,14 @@ class PatternAnswer(msgspec.Struct, frozen=True):
         return FailurePattern(self.failure_type, self.description, ids, self.count or len(ids))
 
 
-class PatchBody(msgspec.Struct, frozen=True):
-    edits: tuple[EditAnswer, ...]
-    reasoning: str = ""
-
-
 class ReflectAnswer(msgspec.Struct, frozen=True):
-    patch: PatchBody
+    patch: Items
     failure_summary: tuple[PatternAnswer, ...] | None = None
-
-    def as_patch(self) -> Patch:
-        return Patch(
-            self.patch.reasoning,
-            tuple(edit.as_edit() for edit in self.patch.edits),
-            tuple(pattern.as_pattern() for pattern in self.failure_summary or ()),
-        )
+    appendix_notes: tuple[str, ...] | None = None
 
 
-class MergeAnswer(msgspec.Struct, frozen=True):
-    edits: tuple[EditAnswer, ...]
-    reasoning: str = ""
+class MergeAnswer(Items, frozen=True):
+    pass
 
 
 class RankAnswer(msgspec.Struct, frozen=True):
@@ -60,14 +101,51 @@ class RankAnswer(msgspec.Struct, frozen=True):
     reasoning: str = ""
 
 
-def read_answer(text: str, kind: type[A]) -> A:
+class BudgetAnswer(msgspec.Struct, frozen=True):
+    learning_rate: int | float | str | None = None
+    reasoning: str = ""
+
+    @property
+    def edits(self) -> int:
+        """0 if it is no number."""
+        try:
+            return max(0, int(float(self.learning_rate or 0)))
+        except (ValueError, OverflowError):
+            return 0
+
+
+class RewriteAnswer(msgspec.Struct, frozen=True):
+    new_skill: str
+    change_summary: tuple[str, ...] | str = ()
+
+
+class SlowUpdateAnswer(msgspec.Struct, frozen=True):
+    slow_update_content: str
+    reasoning: str = ""
+
+
+class MemoryAnswer(msgspec.Struct, frozen=True):
+    meta_skill_content: str
+    reasoning: str = ""
+
+
+class ConsolidateAnswer(msgspec.Struct, frozen=True):
+    appendix_notes: tuple[str, ...]
+
+
+def read_answer(text: str, kind: type[A], mode: UpdateMode = UpdateMode.PATCH) -> A:
     """The first JSON object in `text` that is a `kind`. Raises ValueError that tells the model what is wrong."""
     problem = "there is no JSON object in it"
     for candidate in _objects(text):
         try:
-            return msgspec.convert(candidate, kind)
+            answer = msgspec.convert(candidate, kind)
         except msgspec.ValidationError as error:
             problem = str(error)
+            continue
+        items = answer.patch if isinstance(answer, ReflectAnswer) else answer
+        if not isinstance(items, Items) or items.found(mode) is not None:
+            return answer
+        problem = f"`{ITEM_NAMES[mode]}` is missing"
     raise ValueError(problem)
 
 
@@ -84,25 +162,3 @@ def _objects(text: str) -> list[Any]:
             continue
         found.append(value)
     return found
-
-
-def _object(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-def _list(items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": items}
-
-
-_TEXT = {"type": "string"}
-_EDIT = _object(
-    op={"type": "string", "enum": ["append", "insert_after", "replace", "delete"]}, target=_TEXT, content=_TEXT
-)
-_PATTERN = _object(failure_type=_TEXT, description=_TEXT, task_ids=_list(_TEXT), count={"type": "integer"})
-
-SCHEMAS: dict[type[msgspec.Struct], dict[str, Any]] = {
-    ReflectAnswer: _object(patch=_object(reasoning=_TEXT, edits=_list(_EDIT)), failure_summary=_list(_PATTERN)),
-    MergeAnswer: _object(reasoning=_TEXT, edits=_list(_EDIT)),
-    RankAnswer: _object(reasoning=_TEXT, selected_indices=_list({"type": "integer"})),
-}
-"""For providers that can hold a model to a schema; `read_answer` does not rely on them."""

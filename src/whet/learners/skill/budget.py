@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from whet.learners.skill.settings import Schedule, SkillSettings
+from whet.learners.skill.settings import Schedule, SkillSettings, UpdateMode
 
 
 def edit_budget(settings: SkillSettings, step: int, total: int) -> int | None:
-    """Edits that step `step` of `total` (counted from 1) may make; None for no limit."""
+    """Edits that step `step` of `total` (counted from 1) may make; None: no limit, or one asked for later."""
     most, least = settings.learning_rate, settings.min_learning_rate
-    if settings.schedule is Schedule.NONE:
+    if settings.schedule in (Schedule.NONE, Schedule.AUTONOMOUS) or settings.update is UpdateMode.FULL_REWRITE:
         return None
     if settings.schedule is Schedule.CONSTANT or total <= 1:
         return most

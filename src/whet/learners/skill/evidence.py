@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from whet.core import Edit, Message, Patch, Speaker, Trajectory
+from whet.core import SKILL_FILE, Edit, Message, Patch, Speaker, Trajectory
+from whet.learners.skill.answers import REWRITE, SUGGEST
 
 _LONGEST = 6_000
 """Letters of one message; the middle of a longer one is left out, and said to be."""
@@ -49,9 +50,15 @@ def show_patches(patches: Sequence[Patch]) -> str:
 
 def show_edits(edits: Sequence[Edit]) -> str:
     """One JSON object a line, numbered from 0."""
-    return "\n".join(f"[{number}] {_edit_json(edit)}" for number, edit in enumerate(edits))
+    return "\n".join(f"[{number}] {show_edit(edit)}" for number, edit in enumerate(edits))
 
 
-def _edit_json(edit: Edit) -> str:
-    shown = {"op": edit.op, "target": edit.target, "content": edit.content, "support": edit.support}
-    return msgspec.json.encode(shown).decode()
+def show_edit(edit: Edit) -> str:
+    shown: dict[str, str | int] = {"op": edit.op, "target": edit.target, "content": edit.content}
+    if edit.op == SUGGEST:
+        shown = {"title": edit.target, "instruction": edit.content}
+    elif edit.op == REWRITE:
+        shown = {"title": edit.target, "new_skill": edit.content}
+    elif edit.file != SKILL_FILE:
+        shown["file"] = edit.file
+    return msgspec.json.encode({**shown, "support": edit.support}).decode()

@@ -9,76 +9,209 @@ import msgspec
 
 from whet.core import (
     Edit,
-    Model,
     Patch,
     Policy,
     Proposal,
     Purpose,
-    Sampling,
+    Ruling,
     Source,
     Step,
+    Task,
     Trajectory,
+    content_key,
 )
-from whet.learners.skill.answers import RankAnswer, ReflectAnswer
+from whet.learners.skill.answers import BudgetAnswer, RankAnswer, ReflectAnswer
+from whet.learners.skill.appendix import add_notes, consolidate
 from whet.learners.skill.budget import edit_budget
+from whet.learners.skill.buffer import BufferEntry, make_entry, show_buffer
+from whet.learners.skill.epoch import EpochEnd, Play, compare, remember, slow_update
 from whet.learners.skill.evidence import show_edits, show_trajectories
 from whet.learners.skill.merge import MergeTree, merge_final
 from whet.learners.skill.minibatch import Minibatch, minibatches
-from whet.learners.skill.optimizer import Optimizer
-from whet.learners.skill.patcher import apply_edits
-from whet.learners.skill.settings import SkillSettings
+from whet.learners.skill.optimizer import Advisor, Optimizer, section
+from whet.learners.skill.rewriting import apply
+from whet.learners.skill.screening import most_promising
+from whet.learners.skill.settings import AppendixSource, Schedule, SkillSettings, UpdateMode
 
 _PURPOSE = {Source.FAILURE: Purpose.REFLECT_FAILURE, Source.SUCCESS: Purpose.REFLECT_SUCCESS}
 
 
 class SkillLearner:
-    """Proposes edits to the policy's skill with the help of an optimizer model."""
+    """Proposes changes to the policy's skill with the help of an optimizer model.
 
-    def __init__(self, model: Model, sampling: Sampling, settings: SkillSettings) -> None:
-        self._model = model
-        self._sampling = sampling
+    It remembers the steps of the epoch and what earlier epochs taught; both follow from what was played and answered,
+    so a resumed training comes to the same.
+    """
+
+    def __init__(self, advisor: Advisor, settings: SkillSettings, play: Play) -> None:
+        self._advisor = advisor
         self._settings = settings
+        self._play = play
+        self._buffer: list[BufferEntry] = []
+        self._epoch = 0
+        self._memory = ""
 
-    async def propose(self, incumbent: Policy, evidence: Sequence[Awaitable[Trajectory]], step: Step) -> Proposal:
+    async def propose(
+        self, incumbent: Policy, tasks: Sequence[Task], evidence: Sequence[Awaitable[Trajectory]], step: Step
+    ) -> Proposal:
+        """`evidence` is in the order of `tasks` and still arriving; the outcome does not depend on how it arrives."""
+        self._enter(step.epoch)
+        arriving = [asyncio.ensure_future(trajectory) for trajectory in evidence]
+        draws = [step.key, *(content_key("proposal", step.key, n) for n in range(1, self._settings.proposals))]
+        async with asyncio.TaskGroup() as drawing:
+            drawn = [drawing.create_task(self._draw(incumbent, arriving, step, key)) for key in draws]
+        proposals = [proposal.result() for proposal in drawn]
+        return await most_promising(proposals, tasks[: self._settings.screen_tasks], self._play)
+
+    async def conclude(
+        self,
+        current: Policy,
+        proposal: Proposal,
+        ruling: Ruling | None,
+        trajectories: Sequence[Trajectory],
+        step: Step,
+    ) -> Policy:
+        """Remember how a step came out. Gives the policy to go on with: reminders are kept whatever was ruled."""
+        self._buffer.append(make_entry(step.number, trajectories, proposal, ruling))
+        skill = add_notes(current.skill, proposal.notes)
+        if skill.fingerprint == current.skill.fingerprint:
+            return current
+        optimizer = self._advisor.at(step.key, self._memory)
+        return current.with_skill(await consolidate(optimizer, skill, self._settings.consolidate_above))
+
+    async def end_epoch(self, end: EpochEnd, tasks: Sequence[Task]) -> Proposal:
+        """Guidance and memory from comparing two policies on the same train tasks."""
         settings = self._settings
-        optimizer = Optimizer(self._model, self._sampling, step.key)
+        if not (settings.slow_update or settings.memory):
+            return Proposal(None, skipped="skip_off")
+        pairs = await compare(end, tasks, self._play, settings)
+        optimizer = self._advisor.at(end.key, self._memory)
+        async with asyncio.TaskGroup() as asking:
+            guidance = asking.create_task(slow_update(optimizer, end, pairs)) if settings.slow_update else None
+            memory = asking.create_task(remember(optimizer, end, pairs, self._memory)) if settings.memory else None
+        if memory is not None:
+            self._memory = memory.result()
+        return Proposal(None, skipped="skip_off") if guidance is None else guidance.result()
+
+    def _enter(self, epoch: int) -> None:
+        """The step buffer is an epoch's own."""
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._buffer.clear()
+
+    async def _draw(
+        self, incumbent: Policy, evidence: Sequence[asyncio.Future[Trajectory]], step: Step, key: bytes
+    ) -> Proposal:
+        settings = self._settings
+        optimizer = self._advisor.at(key, self._memory)
         budget = edit_budget(settings, step.number, step.total)
+        history = section("Earlier steps of this epoch", show_buffer(self._buffer))
         skill = incumbent.skill.text
+        reflections: list[asyncio.Task[_Reflection]] = []
         async with asyncio.TaskGroup() as tasks:
             trees = {source: MergeTree(tasks, optimizer, skill, source, settings.merge_size) for source in Source}
-            async for batch in minibatches(evidence, settings.minibatch_size, step.key):
+            async for batch in minibatches(evidence, settings.minibatch_size, key):
                 if batch.source is Source.FAILURE or not settings.failure_only:
-                    trees[batch.source].add(tasks.create_task(_reflect_on(optimizer, skill, batch, budget)))
+                    reflection = tasks.create_task(self._reflect(optimizer, skill, batch, budget, history))
+                    reflections.append(reflection)
+                    trees[batch.source].add(tasks.create_task(_patch_of(reflection)))
             failure, success = await asyncio.gather(*(trees[source].finish() for source in Source))
         merged = await merge_final(optimizer, skill, failure, success)
-        edits = await _select(optimizer, skill, merged, budget)
-        return _proposal(incumbent, merged, edits, optimizer.fallbacks)
+        budget, edits = await self._select(optimizer, skill, merged, budget)
+        notes = tuple(note for done in reflections for note in done.result().notes)
+        return await self._candidate(optimizer, incumbent, merged, edits, budget, notes)
+
+    async def _reflect(
+        self, optimizer: Optimizer, skill: str, batch: Minibatch, budget: int | None, history: str
+    ) -> _Reflection:
+        inputs = {
+            "skill": skill or "(empty)",
+            "budget": "as many as are needed" if budget is None else str(budget),
+            "form": optimizer.prompt(f"reflect_form_{optimizer.mode}"),
+            "sorting": self._sorting(optimizer, batch.source),
+            "history": history,
+            "trajectories": show_trajectories(batch.trajectories),
+        }
+        answer = await optimizer.ask(
+            _PURPOSE[batch.source],
+            inputs,
+            ReflectAnswer,
+            place=str(batch.number),
+            instead="this minibatch teaches nothing",
+        )
+        if answer is None:
+            return _Reflection(None)
+        items = answer.patch.of(optimizer.mode)
+        tag = {"source": batch.source, "support": len(batch.trajectories)}
+        edits = tuple(msgspec.structs.replace(edit, **tag) for edit in (items if budget is None else items[:budget]))
+        patterns = tuple(pattern.as_pattern() for pattern in answer.failure_summary or ())
+        wanted = bool(inputs["sorting"])
+        return _Reflection(
+            Patch(answer.patch.reasoning, edits, patterns), (answer.appendix_notes or ()) if wanted else ()
+        )
+
+    def _sorting(self, optimizer: Optimizer, source: Source) -> str:
+        settings = self._settings
+        only_failures = settings.appendix_source is AppendixSource.FAILURE_ONLY
+        if not settings.skill_aware or (source is Source.SUCCESS and only_failures):
+            return ""
+        return "\n\n" + optimizer.prompt("sorting")
+
+    async def _select(
+        self, optimizer: Optimizer, skill: str, merged: Patch | None, budget: int | None
+    ) -> tuple[int | None, tuple[Edit, ...]]:
+        edits = () if merged is None else merged.edits
+        if self._settings.schedule is Schedule.AUTONOMOUS and edits and optimizer.mode is not UpdateMode.FULL_REWRITE:
+            budget = await _asked_budget(optimizer, skill, edits)
+        if budget is None or len(edits) <= budget:
+            return budget, edits
+        return budget, await _ranked(optimizer, skill, edits, budget) if budget else ()
+
+    async def _candidate(
+        self,
+        optimizer: Optimizer,
+        incumbent: Policy,
+        merged: Patch | None,
+        edits: tuple[Edit, ...],
+        budget: int | None,
+        notes: tuple[str, ...],
+    ) -> Proposal:
+        changed = await apply(optimizer, incumbent.skill, edits, self._settings.max_tokens) if edits else None
+        said = Proposal(
+            None,
+            reasoning=merged.reasoning if merged else "",
+            patterns=merged.failure_summary if merged else (),
+            skipped="skip_no_rewrite" if edits else "skip_no_patches",
+            fallbacks=optimizer.fallbacks,
+            notes=notes,
+            budget=budget,
+        )
+        if changed is None:
+            return said
+        skill, results = changed
+        if skill.fingerprint == incumbent.skill.fingerprint:
+            return msgspec.structs.replace(said, edits=results, skipped="skip_no_change")
+        return msgspec.structs.replace(said, candidate=incumbent.with_skill(skill), edits=results, skipped="")
 
 
-async def _reflect_on(optimizer: Optimizer, skill: str, batch: Minibatch, budget: int | None) -> Patch | None:
-    inputs = {
-        "skill": skill or "(empty)",
-        "budget": "as many as are needed" if budget is None else str(budget),
-        "trajectories": show_trajectories(batch.trajectories),
-    }
-    answer = await optimizer.ask(
-        _PURPOSE[batch.source], inputs, ReflectAnswer, place=str(batch.number), instead="this minibatch teaches nothing"
-    )
-    if answer is None:
-        return None
-    patch = answer.as_patch()
-    edits = patch.edits if budget is None else patch.edits[:budget]
-    tag = {"source": batch.source, "support": len(batch.trajectories)}
-    return msgspec.structs.replace(patch, edits=tuple(msgspec.structs.replace(edit, **tag) for edit in edits))
+class _Reflection(msgspec.Struct, frozen=True):
+    patch: Patch | None
+    notes: tuple[str, ...] = ()
 
 
-async def _select(optimizer: Optimizer, skill: str, merged: Patch | None, budget: int | None) -> tuple[Edit, ...]:
-    """At most `budget` edits, the optimizer's first choices; without a usable answer, those with the most support."""
-    edits = () if merged is None else merged.edits
-    if budget is None or len(edits) <= budget:
-        return edits
-    if budget == 0:
-        return ()
+async def _patch_of(reflection: asyncio.Task[_Reflection]) -> Patch | None:
+    return (await reflection).patch
+
+
+async def _asked_budget(optimizer: Optimizer, skill: str, edits: Sequence[Edit]) -> int:
+    """As many of the items as the optimizer says, knowing them but no default."""
+    inputs = {"skill": skill or "(empty)", "edits": show_edits(edits)}
+    answer = await optimizer.ask(Purpose.BUDGET, inputs, BudgetAnswer, place="", instead="nothing is applied")
+    return min(len(edits), answer.edits) if answer is not None else 0
+
+
+async def _ranked(optimizer: Optimizer, skill: str, edits: Sequence[Edit], budget: int) -> tuple[Edit, ...]:
+    """The optimizer's first choices; without a usable answer, those with the most support."""
     inputs = {"skill": skill or "(empty)", "budget": str(budget), "edits": show_edits(edits)}
     answer = await optimizer.ask(
         Purpose.RANK, inputs, RankAnswer, place="", instead="those with the most support are taken"
@@ -89,14 +222,3 @@ async def _select(optimizer: Optimizer, skill: str, merged: Patch | None, budget
             return tuple(edits[index] for index in chosen[:budget])
     by_support = sorted(range(len(edits)), key=lambda index: (-edits[index].support, index))
     return tuple(edits[index] for index in by_support[:budget])
-
-
-def _proposal(incumbent: Policy, merged: Patch | None, edits: tuple[Edit, ...], fallbacks: tuple[str, ...]) -> Proposal:
-    reasoning = merged.reasoning if merged is not None else ""
-    patterns = merged.failure_summary if merged is not None else ()
-    if not edits:
-        return Proposal(None, (), reasoning, patterns, "skip_no_patches", fallbacks)
-    skill, results = apply_edits(incumbent.skill, edits)
-    if skill.fingerprint == incumbent.skill.fingerprint:
-        return Proposal(None, results, reasoning, patterns, "skip_no_change", fallbacks)
-    return Proposal(incumbent.with_skill(skill), results, reasoning, patterns, "", fallbacks)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import msgspec
 
 from whet.core import Edit, Patch, Purpose, Source
-from whet.learners.skill.answers import EditAnswer, MergeAnswer
+from whet.learners.skill.answers import MergeAnswer
 from whet.learners.skill.evidence import show_patches
 from whet.learners.skill.optimizer import Optimizer
 
@@ -62,11 +62,16 @@ async def merge_final(optimizer: Optimizer, skill: str, failure: Patch | None, s
     if failure is None or success is None:
         return failure or success
     level = 1 + max(edit.merge_level for edit in (*failure.edits, *success.edits))
-    inputs = {"skill": skill, "failure_patch": show_patches([failure]), "success_patch": show_patches([success])}
+    inputs = {
+        "skill": skill or "(empty)",
+        "form": optimizer.prompt(f"merge_form_{optimizer.mode}"),
+        "failure_patch": show_patches([failure]),
+        "success_patch": show_patches([success]),
+    }
     answer = await optimizer.ask(
         Purpose.MERGE_FINAL, inputs, MergeAnswer, place="", instead="joined as they are, failures first"
     )
-    return _joined([failure, success], answer, None, level)
+    return _joined(optimizer, [failure, success], answer, None, level)
 
 
 async def _merge_group(
@@ -83,28 +88,33 @@ async def _merge_group(
         return patches[0] if patches else None
     answer = await optimizer.ask(
         _PURPOSE[source],
-        {"skill": skill, "patches": show_patches(patches)},
+        {
+            "skill": skill or "(empty)",
+            "form": optimizer.prompt(f"merge_form_{optimizer.mode}"),
+            "patches": show_patches(patches),
+        },
         MergeAnswer,
         place=f"{level}.{number}",
         instead="joined as they are",
     )
-    return _joined(patches, answer, source, level)
+    return _joined(optimizer, patches, answer, source, level)
 
 
-def _joined(patches: Sequence[Patch], answer: MergeAnswer | None, source: Source | None, level: int) -> Patch:
+def _joined(
+    optimizer: Optimizer, patches: Sequence[Patch], answer: MergeAnswer | None, source: Source | None, level: int
+) -> Patch:
     """The merged patch; without a usable answer, the lists one after another."""
     before = tuple(edit for patch in patches for edit in patch.edits)
     patterns = tuple(pattern for patch in patches for pattern in patch.failure_summary)
     if answer is None:
         reasoning = "\n".join(patch.reasoning for patch in patches if patch.reasoning)
         return Patch(reasoning, before, patterns)
-    edits = tuple(_with_origin(edit, before, source, level) for edit in answer.edits)
+    edits = tuple(_with_origin(edit, before, source, level) for edit in answer.of(optimizer.mode))
     return Patch(answer.reasoning, edits, patterns)
 
 
-def _with_origin(answer: EditAnswer, before: Sequence[Edit], source: Source | None, level: int) -> Edit:
+def _with_origin(edit: Edit, before: Sequence[Edit], source: Source | None, level: int) -> Edit:
     """A merged edit stands on the trajectories of those it came from: its twins if there are any, else the largest."""
-    edit = answer.as_edit()
     twins = [
         other for other in before if (other.op, other.target, other.content) == (edit.op, edit.target, edit.content)
     ]

@@ -13,15 +13,25 @@ from whet.learners.skill.regions import append_position, overlaps, protected_spa
 _REFERENCE = re.compile(r"references/[A-Za-z0-9][A-Za-z0-9._-]*\.md")
 
 
-def apply_edits(skill: Skill, edits: Sequence[Edit]) -> tuple[Skill, tuple[EditResult, ...]]:
-    """One after another, each on what the one before left."""
+def apply_edits(skill: Skill, edits: Sequence[Edit], *, max_tokens: int = 0) -> tuple[Skill, tuple[EditResult, ...]]:
+    """One after another, each on what the one before left. One that makes the skill too long is left out."""
     results: list[EditResult] = []
     for edit in edits:
         text, outcome = _apply(skill, edit)
-        results.append(outcome)
         if outcome.status.changed:
-            skill = skill.with_file(edit.file, text)
+            changed = skill.with_file(edit.file, text)
+            if max_tokens and rough_tokens(skill) < rough_tokens(changed) > max_tokens:
+                note = f"the skill would have more than {max_tokens} tokens"
+                outcome = EditResult(edit, EditStatus.ERROR, note)
+            else:
+                skill = changed
+        results.append(outcome)
     return skill, tuple(results)
+
+
+def rough_tokens(skill: Skill) -> int:
+    """Without a tokenizer: four letters count as one token."""
+    return sum(-(-len(text) // 4) for text in skill.files.values())
 
 
 class _Change(msgspec.Struct, frozen=True):

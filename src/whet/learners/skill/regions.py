@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n.*?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
-_NAMES = ("SLOW_UPDATE", "APPENDIX")
+SLOW_UPDATE = "SLOW_UPDATE"
+APPENDIX = "APPENDIX"
+_NAMES = (SLOW_UPDATE, APPENDIX)
 _MARKER = re.compile(r"<!--\s*(?:" + "|".join(_NAMES) + r")_(?:START|END)\s*-->", re.IGNORECASE)
 _REGIONS = tuple(
     re.compile(rf"<!--\s*{name}_START\s*-->.*?(?:<!--\s*{name}_END\s*-->|\Z)", re.DOTALL | re.IGNORECASE)
@@ -33,6 +35,44 @@ def without_markers(text: str) -> str:
     while (cleaned := _MARKER.sub("", text)) != text:
         text = cleaned
     return text
+
+
+def region(text: str, name: str) -> str:
+    """What stands in the region of this name; empty if there is none."""
+    match = _pattern(name).search(text)
+    return _MARKER.sub("", match.group()).strip() if match else ""
+
+
+def with_region(text: str, name: str, content: str) -> str:
+    """The document with `content` as its one region of this name, where it was before, else at the end."""
+    block = f"<!-- {name}_START -->\n{without_markers(content).strip()}\n<!-- {name}_END -->"
+    pattern = _pattern(name)
+    first = pattern.search(text)
+    if first is None:
+        return f"{text.rstrip()}\n\n{block}\n".lstrip("\n")
+    rest = pattern.sub("", text[first.end() :])
+    return f"{text[: first.start()]}{block}{rest}"
+
+
+def with_body(text: str, body: str) -> str:
+    """A rewritten document that keeps the front matter and the regions of the old one."""
+    matter = _FRONT_MATTER.match(text)
+    own = _FRONT_MATTER.sub("", without_regions(body), count=1)
+    document = (matter.group() if matter else "") + own.strip() + "\n"
+    for name in _NAMES:
+        if _pattern(name).search(text):
+            document = with_region(document, name, region(text, name))
+    return document
+
+
+def without_regions(text: str) -> str:
+    for pattern in _REGIONS:
+        text = pattern.sub("", text)
+    return without_markers(text)
+
+
+def _pattern(name: str) -> re.Pattern[str]:
+    return _REGIONS[_NAMES.index(name)]
 
 
 def overlaps(span: Span, protected: list[Span]) -> bool:

@@ -11,26 +11,81 @@ class Schedule(StrEnum):
     CONSTANT = "constant"
     LINEAR = "linear"
     COSINE = "cosine"
+    AUTONOMOUS = "autonomous"
     NONE = "none"
+
+
+class UpdateMode(StrEnum):
+    PATCH = "patch"
+    REWRITE = "rewrite"
+    FULL_REWRITE = "full_rewrite"
+
+
+class PairPolicy(StrEnum):
+    MIXED = "mixed"
+    CHANGED = "changed"
+    UNCHANGED = "unchanged"
+
+
+class AppendixSource(StrEnum):
+    BOTH = "both"
+    FAILURE_ONLY = "failure_only"
 
 
 class SkillSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     path: str = "skill"
     """The skill to start from: a folder with SKILL.md, or a markdown file. Missing: an empty one."""
+    prompts: str = ""
+    """A folder whose NAME.md files replace whet's prompts of the same name; they may use the same inputs."""
     minibatch_size: int = 8
     """Trajectories that one reflection reads."""
     merge_size: int = 8
     """Patches that one merge joins; at least 2."""
+    failure_only: bool = False
+    """Reflect on failures alone."""
+    update: UpdateMode = UpdateMode.PATCH
+    """patch: edits; rewrite: suggestions, then the document anew; full_rewrite: each reflection writes it anew."""
     learning_rate: int = 4
     """Edits that a step may make at most."""
     min_learning_rate: int = 2
     """Edits that a schedule comes down to."""
     schedule: Schedule = Schedule.COSINE
-    """How the edit budget shrinks from learning_rate to min_learning_rate; none sets no limit."""
-    failure_only: bool = False
-    """Reflect on failures alone."""
+    """How the edit budget shrinks; autonomous: the optimizer says each time; none: no limit."""
+    slow_update: bool = True
+    """At the end of each epoch but the first, compare with the epoch before and write guidance."""
+    slow_samples: int = 20
+    """Train tasks that are compared at the end of an epoch."""
+    slow_gate: bool = True
+    """Guidance must pass the gate like a step; false puts it in unconditionally, never into the best."""
+    pairs: PairPolicy = PairPolicy.MIXED
+    """Which comparisons are shown: mixed: all; changed: improved and regressed ones, topped up; unchanged: the rest."""
+    memory: bool = True
+    """Distil the same comparisons into a memory that later optimizer calls are given. The agent never sees it."""
+    skill_aware: bool = False
+    """Tell defects of the skill from lapses of the agent, and answer lapses with reminders in an appendix."""
+    appendix_source: AppendixSource = AppendixSource.BOTH
+    """Whose reminders are taken: both, or failure_only."""
+    consolidate_above: int = 0
+    """Reminders above which one call compacts them; 0 never does."""
+    max_tokens: int = 0
+    """Tokens that the skill may have (four letters count as one); 0 sets no limit."""
+    proposals: int = 1
+    """Candidates a step, from different minibatches; the most promising on a small sample goes to the gate."""
+    screen_tasks: int = 8
+    """Train tasks of the step's own batch on which several candidates are compared."""
 
     def __post_init__(self) -> None:
-        for name, least in (("minibatch_size", 1), ("merge_size", 2), ("learning_rate", 0), ("min_learning_rate", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"`{name}` is at least {least}")
+        least = {
+            "minibatch_size": 1,
+            "merge_size": 2,
+            "learning_rate": 0,
+            "min_learning_rate": 0,
+            "slow_samples": 1,
+            "consolidate_above": 0,
+            "max_tokens": 0,
+            "proposals": 1,
+            "screen_tasks": 1,
+        }
+        for name, value in least.items():
+            if getattr(self, name) < value:
+                raise ValueError(f"`{name}` is at least {value}")

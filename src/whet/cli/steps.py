@@ -1,0 +1,61 @@
+"""What a training decided, in words: steps, ends of epochs, and the last policy's late competition. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from whet.cli.numbers import share
+from whet.training import StepRecord
+from whet.training.records import RecordKind
+
+_SKIPPED = {
+    "skip_no_patches": "nothing was proposed",
+    "skip_no_change": "it would have changed nothing",
+    "skip_no_rewrite": "no rewrite could be used",
+    "skip_no_pairs": "there was nothing to compare",
+    "skip_off": "it is switched off",
+}
+
+
+def is_step(record: StepRecord) -> bool:
+    return record.kind is RecordKind.STEP
+
+
+def count_steps(records: Sequence[StepRecord]) -> int:
+    return sum(is_step(record) for record in records)
+
+
+def label(record: StepRecord) -> str:
+    """For a narrow column."""
+    match record.kind:
+        case RecordKind.STEP:
+            return str(record.number)
+        case RecordKind.SLOW_UPDATE:
+            return f"epoch {record.epoch}"
+        case RecordKind.LAST:
+            return "last"
+
+
+def heading(record: StepRecord) -> str:
+    match record.kind:
+        case RecordKind.STEP:
+            return f"step {record.number}, epoch {record.epoch}"
+        case RecordKind.SLOW_UPDATE:
+            return f"end of epoch {record.epoch}: guidance from comparing with the epoch before"
+        case RecordKind.LAST:
+            return "end of the run: the last policy, which no ruling had seen"
+
+
+def why_skipped(record: StepRecord) -> str:
+    """Why there was no ruling."""
+    if record.candidate and not record.skipped:
+        return "put in without a gate"
+    return _SKIPPED.get(record.skipped, record.skipped or "nothing to rule on")
+
+
+def in_one_line(record: StepRecord) -> str:
+    head = f"step {record.number}: played {share(record.played.hard)}" if is_step(record) else heading(record)
+    ruling = record.ruling
+    if ruling is None:
+        return f"{head}, {why_skipped(record)}"
+    return f"{head}, {'accepted' if ruling.accepted else 'rejected'}: {ruling.reason}"

@@ -1,0 +1,35 @@
+"""A record in one line, for logs and progress."""
+
+from __future__ import annotations
+
+from whet.training.records import RecordKind, StepRecord
+
+
+def told(record: StepRecord, total: int) -> str:
+    head = _head(record, total)
+    if record.ruling is None:
+        put_in = record.candidate and not record.skipped
+        return f"{head}, put in without a gate" if put_in else f"{head}, nothing to propose ({record.skipped})"
+    verb = "accepted" if record.ruling.accepted else "rejected"
+    return f"{head}, {_changes(record)} {verb}: {record.ruling.reason}"
+
+
+def _head(record: StepRecord, total: int) -> str:
+    match record.kind:
+        case RecordKind.STEP:
+            return f"step {record.number}/{total}: played {record.played.hard:.3f}"
+        case RecordKind.SLOW_UPDATE:
+            return f"end of epoch {record.epoch}: compared with the epoch before"
+        case RecordKind.LAST:
+            return "the last policy, which had never competed"
+
+
+def _changes(record: StepRecord) -> str:
+    changed = sum(edit.status.changed for edit in record.edits)
+    match record.kind:
+        case RecordKind.STEP:
+            return f"{changed} {'edit' if changed == 1 else 'edits'}"
+        case RecordKind.SLOW_UPDATE:
+            return "guidance"
+        case RecordKind.LAST:
+            return "it is"

@@ -1,0 +1,146 @@
+"""Following a run: every step once, until its writer is gone."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from conftest import Whet
+from whet.cli.live import Live, StandingScreen
+from whet.cli.standing import Standing, State, standing_of
+from whet.cli.watch import follow, standing_lines
+from whet.core import Clock, Timer
+from whet.models import Caps, Ledger
+from whet.store import RunReader, Spending, open_run
+from whet.training import StepRecord
+
+
+class Turned:
+    """A clock that somebody turns: each sleep is one look later."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.slept: list[float] = []
+
+    def now(self) -> float:
+        return self.time
+
+    def wall(self) -> float:
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.time += seconds
+
+    def call_later(self, seconds: float, callback: object) -> Timer:
+        raise NotImplementedError
+
+
+class Seen:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.standings: list[Standing] = []
+
+    def line(self, text: str) -> None:
+        self.lines.append(text)
+
+    def standing(self, standing: Standing) -> None:
+        self.standings.append(standing)
+
+
+def _steps(folder: Path) -> list[StepRecord]:
+    with RunReader(folder / "run.db") as reader:
+        return reader.decisions("step", StepRecord)
+
+
+def _standing(folder: Path, state: State, steps: int) -> Standing:
+    return msgspec.structs.replace(standing_of(folder), state=state, steps=steps)
+
+
+async def test_each_step_is_told_once_and_it_ends_when_the_writer_is_gone(trained: Path) -> None:
+    steps = _steps(trained / "runs/run-1")
+    looks = [(State.RUNNING, 0), (State.RUNNING, 2), (State.RUNNING, 2), (State.RUNNING, 3), (State.FINISHED, 12)]
+    coming = iter(looks)
+
+    def look() -> tuple[Standing, list[StepRecord]]:
+        state, count = next(coming)
+        return _standing(trained / "runs/run-1", state, count), steps[:count]
+
+    seen, clock = Seen(), Turned()
+    last = await follow(look, seen, clock)
+    assert last.state is State.FINISHED
+    assert [line.partition(":")[0] for line in seen.lines] == [f"step {number}" for number in range(1, 13)]
+    assert [standing.steps for standing in seen.standings] == [0, 2, 2, 3, 12]
+    assert clock.slept == [0.5] * 4
+
+
+def test_a_run_that_nobody_trains_is_told_and_ends(whet: Whet, trained: Path) -> None:
+    done = whet("watch", "-C", trained)
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[-1].startswith("run-1: finished, 12 steps, best score ")
+
+
+def test_a_run_before_its_first_step_has_a_standing(tmp_path: Path) -> None:
+    folder = tmp_path / "run-1"
+    store = open_run(folder / "run.db")
+    try:
+        standing = standing_of(folder)
+    finally:
+        store.close()
+    assert standing.state is State.RUNNING
+    assert standing.at > 0
+    assert standing_lines(standing)[0].startswith("run-1, step 1 under way, ")
+
+
+def _drawn(width: int) -> tuple[Console, io.StringIO]:
+    text = io.StringIO()
+    return Console(file=text, force_terminal=True, width=width, color_system=None, highlight=False), text
+
+
+def test_the_screen_fits_40_columns(trained: Path) -> None:
+    console, text = _drawn(40)
+    with StandingScreen(standing_lines, console) as screen:
+        screen.standing(standing_of(trained / "runs/run-1"))
+    assert "run-1, finished" in text.getvalue()
+
+
+def _live(clock: Clock, width: int) -> tuple[Live, io.StringIO]:
+    console, text = _drawn(width)
+    live = Live(clock, console)
+    live.started("run-1", 10, Ledger(Caps(usd=5), Spending(3, 4000, 20_000_000, 1.0, 3), clock))
+    return live, text
+
+
+def test_live_progress_fits_80_and_40_columns() -> None:
+    for width in (80, 40):
+        live, text = _live(Turned(), width)
+        live.stage("step 3: play", 20).done = 12
+        live.score(0.5, 0.75)
+        live._console.print(live.drawn())  # pyright: ignore[reportPrivateUsage]
+        lines = text.getvalue().splitlines()
+        assert max(len(line) for line in lines) <= width
+        assert "score 0.500, best 0.750" in text.getvalue()
+        assert "$0.0200 of $5, 3 calls, 4000 tokens" in text.getvalue()[: 400 if width == 80 else None]
+        assert any("12/20" in line for line in lines)
+
+
+def test_the_time_left_follows_the_last_steps_and_not_those_from_the_store() -> None:
+    clock = Turned()
+    live, _ = _live(clock, 80)
+    assert live.seconds_left() is None
+    for number in range(1, 9):
+        live.stage(f"step {number}: play", 1)
+        clock.time += 10.0 if number > 1 else 0.0
+    assert live.seconds_left() == 20.0
+    assert live.headline() == "run-1, step 8/10, about 20 s left"
+
+
+def test_two_equal_stages_end_one_at_a_time() -> None:
+    live, _ = _live(Turned(), 80)
+    first, second = live.stage("play", 3), live.stage("play", 3)
+    live.ended(second)
+    assert live.stages == [first]
+    assert live.stages[0] is first
