@@ -12,7 +12,8 @@ from conftest import Whet
 from whet.cli.evaluating import measured, paired
 from whet.core import End, Split, Trajectory, Verdict
 from whet.store import RunReader, open_run
-from whet.training import GateSettings, Report, read_report, verdict_line
+from whet.training import GateSettings, Report, StepRecord, read_report, verdict_line
+from whet.training.records import RecordKind
 from whet.training.reporting import compare
 
 
@@ -20,6 +21,10 @@ def _report(project: Path) -> Report:
     report = read_report(project / "runs/run-1")
     assert report is not None
     return report
+
+
+def _steps(project: Path) -> list[StepRecord]:
+    return [record for record in _report(project).steps if record.kind is RecordKind.STEP]
 
 
 def _best(project: Path) -> float:
@@ -72,7 +77,7 @@ def test_show_has_scores_steps_spending_and_the_diff(whet: Whet, trained: Path) 
     shown = whet("show", "-C", trained, "run-1").stdout
     assert verdict_line(_report(trained)) in shown
     assert "test       start           17  100  0.170  0.109 to 0.255" in shown
-    for step in _report(trained).steps:
+    for step in _steps(trained):
         kept = "-" if step.ruling is None else "yes" if step.ruling.accepted else "no"
         assert re.search(rf"^ +{step.number} +{step.played.hard:.3f} +\d+ +\S+ +{kept} ", shown, re.MULTILINE)
     assert re.search(r"^target +rollout +\d+ +0 +\d+ +0 +\S+ +\$0\.00$", shown, re.MULTILINE)
@@ -81,20 +86,21 @@ def test_show_has_scores_steps_spending_and_the_diff(whet: Whet, trained: Path) 
 
 def test_show_as_json_holds_the_same(whet: Whet, trained: Path) -> None:
     facts = json.loads(whet("show", "-C", trained, "--json").stdout)
-    assert len(facts["steps"]) == 12
+    assert len(facts["steps"]) == len(_report(trained).steps)
+    assert facts["standing"]["steps"] == 12
     assert facts["comparison"]["gain"] > 0.5
     assert {line["purpose"] for line in facts["spending"]} >= {"rollout", "reflect_failure"}
 
 
 def test_show_step_has_reasons_patterns_and_every_edit_with_its_status(whet: Whet, trained: Path) -> None:
-    steps = [step for step in _report(trained).steps if step.ruling and not step.ruling.accepted and step.patterns]
+    steps = [step for step in _steps(trained) if step.ruling and not step.ruling.accepted and step.patterns]
     number = str(steps[0].number)
     shown = whet("show", "-C", trained, "--step", number).stdout
     assert "Rejected: it scores " in shown
     assert "no command, or a wrong one" in shown
     assert re.search(r"^1\. append in SKILL\.md, learned from \d+ (failed|successful) tr(y|ies): applied$", shown, re.M)
-    assert shown.count("\n   + ") == len(steps[0].edits)
-    assert json.loads(whet("show", "-C", trained, "--step", number, "--json").stdout)["number"] == steps[0].number
+    assert shown.count("\n   + ") >= len(steps[0].edits)
+    assert json.loads(whet("show", "-C", trained, "--step", number, "--json").stdout)[0]["number"] == steps[0].number
 
 
 def test_show_task_has_every_try_with_what_was_said(whet: Whet, trained: Path) -> None:
@@ -119,7 +125,7 @@ def test_diff_of_names_and_steps(whet: Whet, trained: Path, named: list[str]) ->
 
 
 def test_diff_of_what_a_step_proposed(whet: Whet, trained: Path) -> None:
-    step = next(step for step in _report(trained).steps if step.edits)
+    step = next(step for step in _steps(trained) if step.edits)
     lines = whet("diff", "-C", trained, "run-1", step.current[:8], str(step.number)).stdout.splitlines()
     assert lines[:2] == [f"--- {step.current[:8]}/SKILL.md", f"+++ {step.number}/SKILL.md"]
 
@@ -138,7 +144,11 @@ def test_export_writes_every_row_as_a_line_with_a_type(whet: Whet, trained: Path
     types = [json.loads(line)["type"] for line in out.read_text().splitlines()]
     with RunReader(trained / "runs/run-1/run.db") as reader:
         counts = reader.counts()
-    assert [types.count(kind) for kind in ("step", "rollout", "call")] == [12, counts["rollouts"], counts["calls"]]
+    assert [types.count(kind) for kind in ("step", "rollout", "call")] == [
+        len(_report(trained).steps),
+        counts["rollouts"],
+        counts["calls"],
+    ]
 
 
 def test_export_of_one_kind_to_standard_output(whet: Whet, trained: Path) -> None:

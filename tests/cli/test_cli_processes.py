@@ -157,7 +157,7 @@ def test_no_color_is_respected_on_a_terminal(trained: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["show"], ["show", "--step", "1"], ["runs"], ["eval"], ["models", "list"], ["doctor"]]
+    "arguments", [["show"], ["show", "--step", "1"], ["runs"], ["eval", "--plain"], ["models", "list"], ["doctor"]]
 )
 def test_no_line_is_broken_by_80_columns(trained: Path, arguments: list[str]) -> None:
     code, shown = _on_terminal(trained, arguments, 80, NO_COLOR="1", WHET_HOME="data")

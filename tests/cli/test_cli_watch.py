@@ -10,12 +10,14 @@ from rich.console import Console
 
 from conftest import Whet
 from whet.cli.live import Live, StandingScreen
-from whet.cli.standing import Standing, State, standing_of
+from whet.cli.standing import Standing, State, followed, standing_of
+from whet.cli.steps import in_one_line
 from whet.cli.watch import follow, standing_lines
-from whet.core import Clock, Timer
+from whet.core import Clock, Ruling, Timer
 from whet.models import Caps, Ledger
 from whet.store import RunReader, Spending, open_run
-from whet.training import StepRecord
+from whet.training import StepRecord, read_report
+from whet.training.records import RecordKind
 
 
 class Turned:
@@ -51,30 +53,57 @@ class Seen:
         self.standings.append(standing)
 
 
-def _steps(folder: Path) -> list[StepRecord]:
+def _records(folder: Path) -> list[StepRecord]:
     with RunReader(folder / "run.db") as reader:
         return reader.decisions("step", StepRecord)
 
 
-def _standing(folder: Path, state: State, steps: int) -> Standing:
-    return msgspec.structs.replace(standing_of(folder), state=state, steps=steps)
+def _standing(folder: Path, state: State) -> Standing:
+    return msgspec.structs.replace(standing_of(folder), state=state)
 
 
 async def test_each_step_is_told_once_and_it_ends_when_the_writer_is_gone(trained: Path) -> None:
-    steps = _steps(trained / "runs/run-1")
-    looks = [(State.RUNNING, 0), (State.RUNNING, 2), (State.RUNNING, 2), (State.RUNNING, 3), (State.FINISHED, 12)]
-    coming = iter(looks)
+    records = _records(trained / "runs/run-1")
+    looks = [(State.RUNNING, 0), (State.RUNNING, 2), (State.RUNNING, 2), (State.RUNNING, 3)]
+    coming = iter([*looks, (State.FINISHED, len(records))])
 
     def look() -> tuple[Standing, list[StepRecord]]:
         state, count = next(coming)
-        return _standing(trained / "runs/run-1", state, count), steps[:count]
+        return _standing(trained / "runs/run-1", state), records[:count]
 
     seen, clock = Seen(), Turned()
     last = await follow(look, seen, clock)
     assert last.state is State.FINISHED
-    assert [line.partition(":")[0] for line in seen.lines] == [f"step {number}" for number in range(1, 13)]
-    assert [standing.steps for standing in seen.standings] == [0, 2, 2, 3, 12]
+    assert seen.lines == [in_one_line(record) for record in records]
+    assert [standing.state for standing in seen.standings] == [*[State.RUNNING] * 4, State.FINISHED]
     assert clock.slept == [0.5] * 4
+
+
+def test_an_epoch_end_and_a_last_competition_are_told_as_what_they_are(trained: Path) -> None:
+    step = _records(trained / "runs/run-1")[0]
+    slow = msgspec.structs.replace(step, kind=RecordKind.SLOW_UPDATE, ruling=None, candidate="abc", skipped="")
+    assert in_one_line(slow).startswith("end of epoch 1: ")
+    assert in_one_line(slow).endswith(", put in without a gate")
+    last = msgspec.structs.replace(step, kind=RecordKind.LAST)
+    assert in_one_line(last).startswith("end of the run: the last policy")
+
+
+def test_a_lineage_without_a_report_is_the_one_that_the_report_has(trained: Path) -> None:
+    report = read_report(trained / "runs/run-1")
+    assert report is not None
+    assert followed(report.steps, "") == (report.start, report.last, report.best)
+
+
+def test_guidance_put_in_without_a_gate_and_a_last_policy_that_wins_are_followed(trained: Path) -> None:
+    step = _records(trained / "runs/run-1")[0]
+    put_in = msgspec.structs.replace(
+        step, kind=RecordKind.SLOW_UPDATE, current="b", candidate="c", ruling=None, skipped=""
+    )
+    better = Ruling(accepted=False, new_best=False, candidate=0.9, incumbent=0.5, best=0.5, reason="it is better")
+    won = msgspec.structs.replace(step, kind=RecordKind.LAST, candidate="c", ruling=better)
+    first = msgspec.structs.replace(step, current="a", candidate="", ruling=None, skipped="skip_no_patches")
+    assert followed([first, put_in], "") == ("a", "c", "a")
+    assert followed([first, put_in, won], "") == ("a", "c", "c")
 
 
 def test_a_run_that_nobody_trains_is_told_and_ends(whet: Whet, trained: Path) -> None:

@@ -11,6 +11,7 @@ from whet.learners.skill.epoch import EpochEnd, Play
 from whet.learners.skill.learner import SkillLearner
 from whet.learners.skill.minibatch import Minibatch, minibatches
 from whet.learners.skill.optimizer import Advisor, Prompts
+from whet.learners.skill.package import front_matter, package_problems, with_description
 from whet.learners.skill.pairs import Change, Pair, kept
 from whet.learners.skill.patcher import apply_edits, rough_tokens
 from whet.learners.skill.regions import (
@@ -49,17 +50,20 @@ __all__ = [
     "append_position",
     "apply_edits",
     "edit_budget",
+    "front_matter",
     "group_failures",
     "kept",
     "make_entry",
     "minibatches",
     "notes_in",
+    "package_problems",
     "protected_spans",
     "read_answer",
     "region",
     "rough_tokens",
     "show_buffer",
     "with_body",
+    "with_description",
     "with_region",
     "without_markers",
 ]

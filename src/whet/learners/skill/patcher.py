@@ -8,7 +8,11 @@ from collections.abc import Sequence
 import msgspec
 
 from whet.core import SKILL_FILE, Edit, EditResult, EditStatus, Op, Skill
+from whet.learners.skill.package import LONGEST_DESCRIPTION, with_description
 from whet.learners.skill.regions import append_position, overlaps, protected_spans, without_markers
+
+DESCRIPTION = "description"
+"""An edit of this instead of a file changes the package's description."""
 
 _REFERENCE = re.compile(r"references/[A-Za-z0-9][A-Za-z0-9._-]*\.md")
 
@@ -19,7 +23,7 @@ def apply_edits(skill: Skill, edits: Sequence[Edit], *, max_tokens: int = 0) -> 
     for edit in edits:
         text, outcome = _apply(skill, edit)
         if outcome.status.changed:
-            changed = skill.with_file(edit.file, text)
+            changed = skill.with_file(SKILL_FILE if edit.file == DESCRIPTION else edit.file, text)
             if max_tokens and rough_tokens(skill) < rough_tokens(changed) > max_tokens:
                 note = f"the skill would have more than {max_tokens} tokens"
                 outcome = EditResult(edit, EditStatus.ERROR, note)
@@ -42,11 +46,25 @@ class _Change(msgspec.Struct, frozen=True):
 
 
 def _apply(skill: Skill, edit: Edit) -> tuple[str, EditResult]:
+    if edit.file == DESCRIPTION:
+        return _describe(skill, edit)
     text = skill.files.get(edit.file, "")
     change = _refusal(skill, edit) or _change(text, edit)
     if change.status.changed and change.text == text:
         change = _Change(text, EditStatus.ERROR, "it changes nothing")
     return change.text, EditResult(edit, change.status, change.note, change.ambiguous)
+
+
+def _describe(skill: Skill, edit: Edit) -> tuple[str, EditResult]:
+    """The one part of the front matter that learns: what the package says of itself."""
+    new = " ".join(without_markers(edit.content).split())
+    text = with_description(skill.text, new) if edit.op == Op.REPLACE and 0 < len(new) <= LONGEST_DESCRIPTION else None
+    if text is None:
+        note = f"a description is replaced, by 1 to {LONGEST_DESCRIPTION} letters, where there is front matter"
+        return skill.text, EditResult(edit, EditStatus.ERROR, note)
+    if text == skill.text:
+        return text, EditResult(edit, EditStatus.ERROR, "it changes nothing")
+    return text, EditResult(edit, EditStatus.APPLIED)
 
 
 def _refusal(skill: Skill, edit: Edit) -> _Change | None:
