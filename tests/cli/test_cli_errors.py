@@ -51,6 +51,10 @@ def no_key_for_optimizer(project: Path) -> None:
     _config(project, "scripted/models.py:coach", "openai/gpt-5.4-mini")
 
 
+def no_optimizer(project: Path) -> None:
+    _config(project, 'model = "scripted/models.py:coach"', "max_tokens = 100")
+
+
 def unknown_provider(project: Path) -> None:
     _config(project, "scripted/models.py:student", "opnai/gpt")
 
@@ -99,6 +103,7 @@ CASES: list[tuple[Callable[[Path], None], list[str], str]] = [
     (impossible_value, [], "there is no rule 'sure'"),
     (no_key_for_target, [], "no key for openai. Export OPENAI_API_KEY"),
     (no_key_for_optimizer, [], "no key for openai. Export OPENAI_API_KEY"),
+    (no_optimizer, [], "optimizer.model is missing"),
     (unknown_provider, [], "unknown provider 'opnai' in 'opnai/gpt'. Did you mean 'openai'?"),
     (no_such_function, [], "has no 'pupil'"),
     (broken_models, [], "models.py:1: "),

@@ -25,6 +25,7 @@ WAITING = '''
 
 import asyncio
 import os
+import signal
 from pathlib import Path
 
 
@@ -38,6 +39,12 @@ async def waiting_student(request: ModelRequest) -> str:
         print("in flight", flush=True)
         if how == "for ever":
             await asyncio.Event().wait()
+        if how == "deaf":
+            while signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+                pass
+            print("still deaf", flush=True)
+            while True:
+                pass
         await asyncio.to_thread(Path(__file__).with_name("gate").read_bytes)
     return student(request)
 '''
@@ -117,6 +124,18 @@ def test_a_second_ctrl_c_stops_at_once(waiting: Path) -> None:
         "whet: stopped at once. The same command goes on; only calls in flight are lost."
     ]
     assert standing_of(waiting / "runs/run-1").state is State.INTERRUPTED
+
+
+def test_ctrl_c_twice_also_ends_a_model_that_holds_up_everything(waiting: Path) -> None:
+    """It ends though nothing on the loop can run, and without a traceback."""
+    training = _start(waiting, "deaf")
+    _read_to(training.stdout, "in flight")
+    training.send_signal(signal.SIGINT)
+    _read_to(training.stdout, "still deaf")
+    training.send_signal(signal.SIGINT)
+    _, errors = training.communicate()
+    assert training.returncode == 1
+    assert errors.strip() == "whet: stopped at once. The same command goes on; only calls in flight are lost."
 
 
 def _on_terminal(project: Path, arguments: list[str], columns: int, **environ: str) -> tuple[int, str]:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 from whet.cli.numbers import plural
 from whet.core import RunStopped
@@ -31,6 +32,7 @@ class Interrupts:
         """From now on there is something to end cleanly. Called on the loop."""
         self._ledger = ledger
         self._loop = asyncio.get_running_loop()
+        self._loop.set_exception_handler(_without_ctrl_c)
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, self._first)
 
@@ -54,3 +56,9 @@ class Interrupts:
             waiting = plural(self._ledger.in_flight, "call")
             self._tell(f"stopping: waiting for {waiting} in flight; Ctrl-C again stops at once")
             self._ledger.stop(self._reason)
+
+
+def _without_ctrl_c(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A second Ctrl-C that strikes inside a task is told once, by us, and not again as that task's own error."""
+    if not isinstance(context.get("exception"), KeyboardInterrupt):
+        loop.default_exception_handler(context)

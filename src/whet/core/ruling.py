@@ -45,4 +45,12 @@ class Ruling(msgspec.Struct, frozen=True):
     both: int = 0
     neither: int = 0
     rollouts: int = 0
+    """Plays that the ruling rests on, remembered ones included: a resumed run counts the same."""
     saved: int = 0
+    """Plays of the whole plan that the ruling did without."""
+    gain: float = 0.0
+    """What to expect of the candidate over the incumbent; drawn towards nothing where the evidence is weak."""
+    p: float | None = None
+    """How often a candidate that changes nothing would have looked at least this good. None: the rule does not test."""
+    level: float = 0.0
+    """The share of useless candidates that the rule lets through at most; 0 where it promises nothing."""
