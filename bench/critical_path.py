@@ -128,7 +128,7 @@ def measure(slow_share: float, seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder, MockServer(*arguments) as server:
         base = Path(folder)
         path = write_project(base, server.base_url, in_flight=1024)
-        config = load_config(path, [f"train.seed={seed}"])
+        config = load_config(path, [f"train.seed={seed}", "skill.slow_update=false", "skill.memory=false"])
         project = prepare(config, base, environ={KEY_VARIABLE: KEY})
         models = TracedModels({KEY_VARIABLE: KEY}, base)
         project = msgspec.structs.replace(project, models=models)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
+import click
+
+from whet.cli.boundary import NO
 from whet.cli.numbers import plural
 from whet.core import RunStopped
 from whet.models import Ledger
@@ -56,6 +61,17 @@ class Interrupts:
             waiting = plural(self._ledger.in_flight, "call")
             self._tell(f"stopping: waiting for {waiting} in flight; Ctrl-C again stops at once")
             self._ledger.stop(self._reason)
+
+
+def leave_at_once() -> NoReturn:
+    """End the process after a second Ctrl-C.
+
+    The interpreter's own end would let what Ctrl-C struck in the middle complain; the store needs no goodbye.
+    """
+    click.echo("whet: stopped at once. The same command goes on; only calls in flight are lost.", err=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(NO)
 
 
 def _without_ctrl_c(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from whet.cli.interrupt import Interrupts
+from whet.cli.interrupt import Interrupts, leave_at_once
 from whet.cli.progress import Shown, monitor
-from whet.core import Clock, RunStopped
+from whet.core import Clock
 from whet.models import Ledger
 from whet.training import Monitor, Stage
 
@@ -43,13 +43,11 @@ class _Armed:
 
 def work_on(work: Work[T], clock: Clock, *, plain: bool, log: bool = False) -> tuple[T, Ledger | None]:
     """What `work` returned, and the ledger that it spent from. `log` keeps stdout free for what is asked for."""
-    with monitor(clock, plain=plain, log=log) as shown:
-        interrupts = Interrupts(shown.line)
-        try:
+    try:
+        with monitor(clock, plain=plain, log=log) as shown:
+            interrupts = Interrupts(shown.line)
             with interrupts.restored():
                 done = asyncio.run(work(_Armed(shown, interrupts)))
-        except KeyboardInterrupt:
-            raise RunStopped(
-                "stopped at once", hint="The same command goes on; only calls in flight are lost."
-            ) from None
-        return done, shown.ledger
+            return done, shown.ledger
+    except KeyboardInterrupt:
+        leave_at_once()

@@ -3,8 +3,9 @@
 Pure: it asks for plays and rules on what they gave. It knows nothing of models, stores or skills.
 """
 
+from whet.gate.evidence import Arm, Ask, Evidence, PlannedPlay, Rule
 from whet.gate.metrics import Metric, mean_score, select_gate_score
-from whet.gate.rules import RULES, Arm, Ask, Evidence, PlannedPlay, Rule, make_rule
+from whet.gate.rules import RULES, make_rule
 from whet.gate.statistics import Interval, paired_interval, sign_test, wilson
 
 __all__ = [

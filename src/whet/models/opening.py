@@ -17,7 +17,7 @@ from whet.models.prices import FREE, Price, Prices
 from whet.models.providers import resolve
 from whet.models.recorded import RecordedModel, Sender
 from whet.models.roles import RoleSettings
-from whet.models.scripted import Script, ScriptedSender
+from whet.models.scripted import Script, ScriptedSender, replay
 from whet.models.transport import AioTransport, Transport
 from whet.project import find
 from whet.store import RunStore
@@ -105,12 +105,17 @@ class _Reached(msgspec.Struct, frozen=True):
 
 def _script(role: str, reference: str, base_dir: Path) -> tuple[ModelRef, Script]:
     """The function, and a name that changes with its file: answers of an older version are not its own."""
+    if reference.endswith(".jsonl"):
+        return _named(reference, base_dir / reference), replay(base_dir / reference)
     module, function = find(reference, base_dir, where=f"{role}.model")
     if not callable(function):
         raise ConfigError(f"{role}.model: {reference} is not a function", hint='Write "scripted/file.py:function".')
-    source = Path(module.__file__).read_bytes() if module.__file__ else b""
-    name = f"{reference}@{blake2b(source, digest_size=4).hexdigest()}"
-    return ModelRef("scripted", name), cast("Script", function)
+    return _named(reference, Path(module.__file__ or "")), cast("Script", function)
+
+
+def _named(reference: str, file: Path) -> ModelRef:
+    source = file.read_bytes() if file.is_file() else b""
+    return ModelRef("scripted", f"{reference}@{blake2b(source, digest_size=4).hexdigest()}")
 
 
 def _free(usage: Usage) -> Nanodollars:
