@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from whet.core import (
@@ -18,12 +18,14 @@ from whet.core import (
     Skill,
     Split,
     Step,
+    Task,
     Trajectory,
     Verdict,
     assistant,
     user,
 )
-from whet.learners.skill.optimizer import Optimizer
+from whet.learners.skill import SkillLearner, SkillSettings, UpdateMode
+from whet.learners.skill.optimizer import Advisor, Optimizer, Prompts
 
 STEP = Step(1, 1, 1, b"step")
 
@@ -50,8 +52,19 @@ class ScriptedOptimizer:
         return [request.messages[0].text for asked, request, _ in self.asked if asked is purpose]
 
 
+def advisor(model: ScriptedOptimizer, mode: UpdateMode = UpdateMode.PATCH) -> Advisor:
+    return Advisor(model, Sampling(), Prompts(), mode)
+
+
 def optimizer(model: ScriptedOptimizer) -> Optimizer:
-    return Optimizer(model, Sampling(), STEP.key)
+    return advisor(model).at(STEP.key)
+
+
+def learner(model: ScriptedOptimizer, settings: SkillSettings) -> SkillLearner:
+    async def play(policy: Policy, tasks: Sequence[Task]) -> Sequence[Trajectory]:
+        raise AssertionError("one proposal is not screened")
+
+    return SkillLearner(advisor(model, settings.update), settings, play)
 
 
 def trajectory(number: int, *, hard: bool) -> Trajectory:

@@ -42,7 +42,7 @@ class RoleSettings(CallSettings, frozen=True, omit_defaults=True, forbid_unknown
     """One role: target, optimizer, expert or judge."""
 
     model: str = ""
-    """`provider/name`, such as "openai/gpt-5.5"; "scripted/file.py:function" or "scripted/answers.jsonl" need no endpoint."""
+    """`provider/name`, such as "openai/gpt-5.5"; without an endpoint: "scripted/file.py:function" or a .jsonl file."""
     base_url: str = ""
     """Where the endpoint is, if not at the provider's usual address."""
     max_tokens: int = 2048

@@ -27,7 +27,7 @@ from whet.core import (
     content_key,
 )
 from whet.gate import mean_score, select_gate_score
-from whet.learners.skill import Advisor, EpochEnd, SkillLearner
+from whet.learners.skill import Advisor, Demonstrator, EpochEnd, SkillLearner, Teacher
 from whet.store import DecisionRow, PolicyRow
 from whet.training.config import Config
 from whet.training.folder import BEST
@@ -74,11 +74,7 @@ class Training:
         self._plan = plan(
             self._train, config.train.epochs, config.train.batch_size, config.train.seed, config.train.accumulation
         )
-        optimizer = project.models.open("optimizer", config.optimizer, workshop.store, workshop.ledger)
-        advisor = Advisor(
-            optimizer, config.optimizer.sampling, project.prompts, config.skill.update, config.skill.skill_aware
-        )
-        self._learner = SkillLearner(advisor, config.skill, self._play)
+        self._learner = self._make_learner()
         self._start = project.start
         self._current = project.start
         self._best = project.start
@@ -87,6 +83,16 @@ class Training:
         self._competed = {project.start.fingerprint}
         self._records: list[StepRecord] = []
         self._finals = Finals()
+
+    def _make_learner(self) -> SkillLearner | Demonstrator:
+        project, config = self._workshop.project, self._config
+        if config.skill.teacher is Teacher.DEMONSTRATIONS:
+            return Demonstrator(config.skill)
+        model = project.models.open("optimizer", config.optimizer, self._workshop.store, self._workshop.ledger)
+        sampling, skill = config.optimizer.sampling, config.skill
+        return SkillLearner(
+            Advisor(model, sampling, project.prompts, skill.update, skill.skill_aware), skill, self._play
+        )
 
     async def run(self) -> None:
         self._monitor.started(self._workshop.folder.name, len(self._plan), self._workshop.ledger)

@@ -7,6 +7,7 @@ from whet.learners.skill.answers import MergeAnswer, RankAnswer, ReflectAnswer, 
 from whet.learners.skill.appendix import add_notes, notes_in
 from whet.learners.skill.budget import edit_budget
 from whet.learners.skill.buffer import BufferEntry, group_failures, make_entry, show_buffer
+from whet.learners.skill.demonstrations import Demonstrator
 from whet.learners.skill.epoch import EpochEnd, Play
 from whet.learners.skill.learner import SkillLearner
 from whet.learners.skill.minibatch import Minibatch, minibatches
@@ -24,7 +25,7 @@ from whet.learners.skill.regions import (
     with_region,
     without_markers,
 )
-from whet.learners.skill.settings import AppendixSource, PairPolicy, Schedule, SkillSettings, UpdateMode
+from whet.learners.skill.settings import AppendixSource, PairPolicy, Schedule, SkillSettings, Teacher, UpdateMode
 
 __all__ = [
     "APPENDIX",
@@ -33,6 +34,7 @@ __all__ = [
     "AppendixSource",
     "BufferEntry",
     "Change",
+    "Demonstrator",
     "EpochEnd",
     "MergeAnswer",
     "Minibatch",
@@ -45,6 +47,7 @@ __all__ = [
     "Schedule",
     "SkillLearner",
     "SkillSettings",
+    "Teacher",
     "UpdateMode",
     "add_notes",
     "append_position",

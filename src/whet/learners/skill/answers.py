@@ -139,7 +139,9 @@ def read_answer(text: str, kind: type[A], mode: UpdateMode = UpdateMode.PATCH) -
     for candidate in _objects(text):
         try:
             answer = msgspec.convert(candidate, kind)
-        except msgspec.ValidationError as error:
+            # What cannot be written down cannot be used: half a character, or a number beyond all bounds.
+            msgspec.msgpack.encode(answer)
+        except (msgspec.ValidationError, UnicodeEncodeError, OverflowError) as error:
             problem = str(error)
             continue
         items = answer.patch if isinstance(answer, ReflectAnswer) else answer

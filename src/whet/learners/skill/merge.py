@@ -61,6 +61,10 @@ class MergeTree:
 async def merge_final(optimizer: Optimizer, skill: str, failure: Patch | None, success: Patch | None) -> Patch | None:
     if failure is None or success is None:
         return failure or success
+    if not failure.edits or not success.edits:
+        # Nothing to join, but what the failures had in common is still worth telling.
+        kept = failure if failure.edits else success
+        return msgspec.structs.replace(kept, failure_summary=(*failure.failure_summary, *success.failure_summary))
     level = 1 + max(edit.merge_level for edit in (*failure.edits, *success.edits))
     inputs = {
         "skill": skill or "(empty)",

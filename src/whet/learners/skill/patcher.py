@@ -9,7 +9,13 @@ import msgspec
 
 from whet.core import SKILL_FILE, Edit, EditResult, EditStatus, Op, Skill
 from whet.learners.skill.package import LONGEST_DESCRIPTION, with_description
-from whet.learners.skill.regions import append_position, overlaps, protected_spans, without_markers
+from whet.learners.skill.regions import (
+    append_position,
+    overlaps,
+    protected_spans,
+    protected_texts,
+    without_markers,
+)
 
 DESCRIPTION = "description"
 """An edit of this instead of a file changes the package's description."""
@@ -83,11 +89,12 @@ def _refusal(skill: Skill, edit: Edit) -> _Change | None:
 def _change(text: str, edit: Edit) -> _Change:
     content = without_markers(edit.content)
     if edit.op == Op.APPEND:
-        return _Change(_appended(text, content), EditStatus.APPLIED)
+        return _guarded(text, _Change(_appended(text, content), EditStatus.APPLIED))
     found = _find(text, edit.target)
     if isinstance(found, _Change):
         if edit.op == Op.INSERT_AFTER and found.status is not EditStatus.SKIPPED_PROTECTED:
-            return _Change(_appended(text, content), EditStatus.APPLIED_FALLBACK, f"{found.note}: appended")
+            note = f"{found.note}: appended"
+            return _guarded(text, _Change(_appended(text, content), EditStatus.APPLIED_FALLBACK, note))
         return found
     start, end, ambiguous = found
     note = "the target stands in several places; the first was taken" if ambiguous else ""
@@ -96,9 +103,14 @@ def _change(text: str, edit: Edit) -> _Change:
         changed = _inserted(text, len(text) if line_end < 0 else line_end + 1, content)
     else:
         changed = text[:start] + ("" if edit.op == Op.DELETE else content) + text[end:]
-    if _protected_texts(changed) != _protected_texts(text):
+    return _guarded(text, _Change(changed, EditStatus.APPLIED, note, ambiguous))
+
+
+def _guarded(text: str, change: _Change) -> _Change:
+    """The change, unless it would alter a protected region or make one."""
+    if protected_texts(change.text) != protected_texts(text):
         return _Change(text, EditStatus.SKIPPED_PROTECTED, "it would disturb a protected region")
-    return _Change(changed, EditStatus.APPLIED, note, ambiguous)
+    return change
 
 
 def _find(text: str, target: str) -> tuple[int, int, bool] | _Change:
@@ -127,7 +139,3 @@ def _inserted(text: str, position: int, content: str) -> str:
     if before and not before.endswith("\n"):
         before += "\n"
     return f"{before}{content.strip(chr(10))}\n{after}"
-
-
-def _protected_texts(text: str) -> list[str]:
-    return [text[start:end] for start, end in protected_spans(text)]

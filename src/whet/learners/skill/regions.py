@@ -24,9 +24,16 @@ def protected_spans(text: str) -> list[Span]:
     return _joined(sorted(found + stray))
 
 
+def protected_texts(text: str) -> list[str]:
+    """What must stay as it is, but for line ends after it."""
+    patterns = (_FRONT_MATTER, *_REGIONS, _MARKER)
+    return [match.group().rstrip("\r\n") for pattern in patterns for match in pattern.finditer(text)]
+
+
 def append_position(text: str) -> int:
-    """Where appended text goes: before the first region, else at the end."""
-    starts = [match.start() for pattern in _REGIONS for match in pattern.finditer(text)]
+    """Where appended text goes: before the first region, else at the end; never into the front matter."""
+    matter = _FRONT_MATTER.match(text)
+    starts = [m.start() for pattern in _REGIONS for m in pattern.finditer(text, matter.end() if matter else 0)]
     return min(starts, default=len(text))
 
 

@@ -7,6 +7,11 @@ from enum import StrEnum
 import msgspec
 
 
+class Teacher(StrEnum):
+    OPTIMIZER = "optimizer"
+    DEMONSTRATIONS = "demonstrations"
+
+
 class Schedule(StrEnum):
     CONSTANT = "constant"
     LINEAR = "linear"
@@ -35,6 +40,10 @@ class AppendixSource(StrEnum):
 class SkillSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     path: str = "skill"
     """The skill to start from: a folder with SKILL.md, or a markdown file. Missing: an empty one."""
+    teacher: Teacher = Teacher.OPTIMIZER
+    """optimizer: a model reads what happened; demonstrations: verified examples and rules from verdicts, no model."""
+    examples: int = 12
+    """Examples that demonstrations may hold at once."""
     prompts: str = ""
     """A folder whose NAME.md files replace whet's prompts of the same name; they may use the same inputs."""
     minibatch_size: int = 8
@@ -76,6 +85,7 @@ class SkillSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkn
 
     def __post_init__(self) -> None:
         least = {
+            "examples": 0,
             "minibatch_size": 1,
             "merge_size": 2,
             "learning_rate": 0,
