@@ -74,21 +74,21 @@ def step_row(number: int) -> DecisionRow:
     before, candidate = policy(number - 1), policy(number)
     edit = EditResult(Edit("append", content=f"- Rule {number}."), EditStatus.APPLIED)
     ruling = Ruling(
-        True, True, number / STEPS, (number - 1) / STEPS, (number - 1) / STEPS, "it scores more", 1, 0, 9, 0
+        True, True, number / STEPS, (number - 1) / STEPS, (number - 1) / STEPS, "it scores more", fixed=1, both=9
     )
     record = StepRecord(
-        number,
-        1,
-        Score(0.5, 0.5, 40),
-        before.fingerprint,
-        candidate.fingerprint,
-        (edit,) * 4,
-        "It was missing.",
-        (),
-        "",
-        (),
-        ruling,
-        candidate.skill.files,
+        number=number,
+        epoch=1,
+        played=Score(0.5, 0.5, 40),
+        current=before.fingerprint,
+        candidate=candidate.fingerprint,
+        edits=(edit,) * 4,
+        reasoning="It was missing.",
+        patterns=(),
+        skipped="",
+        fallbacks=(),
+        ruling=ruling,
+        candidate_skill=candidate.skill.files,
     )
     return DecisionRow(content_key("step", number), "step", f"{number:06d}", time.time(), record)
 
@@ -132,7 +132,7 @@ def timed(arguments: list[str], times: int) -> tuple[float, float]:
     cpus: list[float] = []
     for _ in range(times + 1):
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        subprocess.run([sys.executable, "-m", "whet.cli", *arguments], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-m", "whet", *arguments], check=True, stdout=subprocess.DEVNULL)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         walls.append(time.perf_counter() - began)
         cpus.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
@@ -146,7 +146,7 @@ def peak_megabytes(arguments: list[str]) -> float:
         "subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL);"
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)"
     )
-    command = [sys.executable, "-c", code, sys.executable, "-m", "whet.cli", *arguments]
+    command = [sys.executable, "-c", code, sys.executable, "-m", "whet", *arguments]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 

@@ -19,7 +19,7 @@ from whet.cli.standing import State, standing_of
 
 pytestmark = pytest.mark.slow
 
-WHET = [sys.executable, "-m", "whet.cli"]
+WHET = [sys.executable, "-m", "whet"]
 
 WAITING = '''
 

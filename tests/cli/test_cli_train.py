@@ -95,3 +95,11 @@ def test_demo_does_the_whole_job_and_goes_on_when_called_again(whet: Whet, tmp_p
     again = whet("demo", "--dir", tmp_path / "demo")
     assert again.exit_code == 0
     assert "going on with run-1" in again.stdout
+
+
+def test_a_training_without_an_optimizer_needs_none(whet: Whet, project: Path) -> None:
+    config = project / "whet.toml"
+    text = config.read_text().replace('model = "scripted/models.py:coach"', "max_tokens = 100")
+    config.write_text(text.replace('path = "skill"', 'path = "skill"\nteacher = "demonstrations"'))
+    done = whet("train", project)
+    assert done.exit_code == 0, done.output

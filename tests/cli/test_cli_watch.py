@@ -11,7 +11,7 @@ from rich.console import Console
 from conftest import Whet
 from whet.cli.live import Live, StandingScreen
 from whet.cli.standing import Standing, State, followed, standing_of
-from whet.cli.steps import in_one_line
+from whet.cli.steps import difference, given_up, in_one_line
 from whet.cli.watch import follow, standing_lines
 from whet.core import Clock, Ruling, Timer
 from whet.models import Caps, Ledger
@@ -86,6 +86,15 @@ def test_an_epoch_end_and_a_last_competition_are_told_as_what_they_are(trained: 
     assert in_one_line(slow).endswith(", put in without a gate")
     last = msgspec.structs.replace(step, kind=RecordKind.LAST)
     assert in_one_line(last).startswith("end of the run: the last policy")
+
+
+def test_a_candidate_that_was_given_up_shows_a_bound_and_not_a_score() -> None:
+    early = Ruling(False, False, 0.8, 0.85, 0.85, "at most", fixed=0, broke=2, both=6, saved=32)
+    assert given_up(early)
+    assert difference(early) == "0 fixed, 2 broken in 8, could not win"
+    assert not given_up(msgspec.structs.replace(early, saved=0))
+    assert not given_up(msgspec.structs.replace(early, p=0.3))
+    assert difference(msgspec.structs.replace(early, saved=0, broke=0)) == "no task changed"
 
 
 def test_a_lineage_without_a_report_is_the_one_that_the_report_has(trained: Path) -> None:

@@ -67,35 +67,58 @@ class Executioner:
             process.send_signal(signal.SIGKILL)
 
 
+FULL = (
+    "--set",
+    "skill.proposals=2",
+    "--set",
+    "skill.skill_aware=true",
+    "--set",
+    "skill.consolidate_above=1",
+    "--set",
+    "skill.slow_gate=false",
+)
+PLAIN = ("--set", "skill.slow_update=false", "--set", "skill.memory=false")
+
+
+async def kill_until_done(folder: Path, executioner: Executioner, *arguments: str) -> int:
+    """Start the training at `folder` and kill it, again and again, until it gets through. Gives the kills."""
+    kills = 0
+    stored: set[bytes] = set()
+    while True:
+        before = len(executioner.keys)
+        executioner.countdown = executioner.chance.randint(1, 6)
+        executioner.process = await start(folder, *arguments)
+        said, _ = await executioner.process.communicate()
+        again = stored & {bytes.fromhex(key) for key in executioner.keys[before:]}
+        assert not again, f"after {kills} kills, {len(again)} calls were sent again whose answers were stored"
+        if executioner.process.returncode == 0:
+            return kills
+        assert executioner.process.returncode == -signal.SIGKILL, said.decode()
+        kills += 1
+        database = folder / "runs" / "run-1" / "run.db"
+        if database.exists():
+            with RunReader(database) as reader:
+                stored = reader.call_keys()
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-async def test_a_training_killed_a_hundred_times_repeats_no_stored_call_and_ends_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("settings", "in_flight", "epochs", "least"),
+    [pytest.param(PLAIN, 8, 6, 100, id="plain"), pytest.param(FULL, 16, 3, 30, id="everything on")],
+)
+async def test_a_training_killed_again_and_again_repeats_no_stored_call_and_ends_the_same(
+    tmp_path: Path, settings: tuple[str, ...], in_flight: int, epochs: int, least: int
+) -> None:
     executioner = Executioner(seed=1)
     async with StandInEndpoint(executioner) as endpoint:
         for name in ("undisturbed", "killed"):
-            write_project(tmp_path / name, f"{endpoint.base_url}/v1", in_flight=8, epochs=6)
-        code, said = await train(tmp_path / "undisturbed")
+            write_project(tmp_path / name, f"{endpoint.base_url}/v1", in_flight=in_flight, epochs=epochs)
+        code, said = await train(tmp_path / "undisturbed", *settings)
         assert code == 0, said
-
-        kills = 0
-        stored: set[bytes] = set()
         executioner.keys.clear()
-        while True:
-            before = len(executioner.keys)
-            executioner.countdown = executioner.chance.randint(1, 6)
-            executioner.process = await start(tmp_path / "killed")
-            said_bytes, _ = await executioner.process.communicate()
-            again = stored & {bytes.fromhex(key) for key in executioner.keys[before:]}
-            assert not again, f"after {kills} kills, {len(again)} calls were sent again whose answers were stored"
-            if executioner.process.returncode == 0:
-                break
-            assert executioner.process.returncode == -signal.SIGKILL, said_bytes.decode()
-            kills += 1
-            database = tmp_path / "killed" / "runs" / "run-1" / "run.db"
-            if database.exists():
-                with RunReader(database) as reader:
-                    stored = reader.call_keys()
-        assert kills >= 100
+        kills = await kill_until_done(tmp_path / "killed", executioner, *settings)
+        assert kills >= least
         assert results(tmp_path / "killed") == results(tmp_path / "undisturbed")
 
 

@@ -20,7 +20,10 @@ from whet.cli.output import print_json, print_table, rest, text, title, width
 from whet.cli.progress import is_live
 from whet.store.reader import sqlite_version
 
-EXTRAS = {"azure": ("azure.identity", "signing in to Azure without a key")}
+EXTRAS = {
+    "azure": ("azure.identity", "signing in to Azure without a key"),
+    "skillopt": ("yaml", "reading SkillOpt configurations"),
+}
 """By the name of the extra: a module that it brings, and what it is good for."""
 
 _OLDEST_PYTHON = (3, 11)

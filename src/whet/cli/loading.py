@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from whet.core import InputError, Split
+from whet.learners.skill import Teacher
 from whet.training import CONFIG_FILE, Config, Project, find_run, load_config, prepare
 
 
@@ -20,10 +21,11 @@ def load_project(config: Path, overrides: Sequence[str] = ()) -> Project:
 
 
 def load_for_training(config: Path, overrides: Sequence[str] = ()) -> Project:
-    """As `load_project`, and what only a training needs: the optimizer, and tasks in every split that it plays."""
+    """As `load_project`, and what only a training needs: whoever teaches, and tasks in every split that it plays."""
     project = load_project(config, overrides)
     settings: Config = project.config
-    project.models.check("optimizer", settings.optimizer, settings.budget)
+    if settings.skill.teacher is Teacher.OPTIMIZER:
+        project.models.check("optimizer", settings.optimizer, settings.budget)
     for split in (Split.TRAIN, Split.SELECTION, *([Split.TEST] if settings.train.test else [])):
         project.tasks(split)
     return project

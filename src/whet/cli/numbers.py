@@ -12,8 +12,8 @@ def share(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def interval(found: Interval | None) -> str:
-    return "-" if found is None else f"{found.low:.3f} to {found.high:.3f}"
+def interval(found: Interval) -> str:
+    return f"{found.low:.3f} to {found.high:.3f}"
 
 
 def signed_interval(found: Interval) -> str:

@@ -12,10 +12,10 @@ from whet.cli.numbers import duration, interval, money, plural, share, short_cou
 from whet.cli.output import number, pairs, paragraph, print_diff, print_table, rest, text, title
 from whet.cli.skills import diff_lines
 from whet.cli.standing import Standing, State, read_standing, report_of, settings_of, skill_of
-from whet.cli.steps import label, why_skipped
-from whet.core import Skill, Split
+from whet.cli.steps import difference, given_up, label, why_skipped
+from whet.core import Score, Skill, Split
 from whet.gate import Interval, wilson
-from whet.store import FailureLine, RunReader, SpendingLine, SplitScore
+from whet.store import FailureLine, RunReader, SpendingLine
 from whet.training import Comparison, Report, StepRecord, verdict_line
 from whet.training.folder import STORE_FILE
 
@@ -30,8 +30,8 @@ class ScoreLine(msgspec.Struct, frozen=True):
     passed: int
     tries: int
     rate: float
-    interval: Interval | None
-    """None where tasks were tried more than once: tries at one task do not count as so many tasks."""
+    interval: Interval
+    """As of so many tasks, however often each of them was tried."""
 
 
 class RunFacts(msgspec.Struct, frozen=True):
@@ -63,7 +63,7 @@ def facts_of(folder: Path) -> RunFacts:
             optimizer=str(settings.get("optimizer.model", "")),
             verdict=_verdict(standing, report),
             comparison=report.comparison if report else None,
-            scores=tuple(_scores(standing, reader.scores(), steps, report)),
+            scores=tuple(_scores(standing, reader, report)),
             steps=tuple(steps),
             spending=tuple(reader.spending()),
             recent_failures=tuple(reader.failures(_SHOWN_FAILURES)),
@@ -111,32 +111,29 @@ def _verdict(standing: Standing, report: Report | None) -> str:
     return verdict_line(report) if report is not None and current else ""
 
 
-def _scores(
-    standing: Standing, scores: Sequence[SplitScore], steps: Sequence[StepRecord], report: Report | None
-) -> list[ScoreLine]:
+def _scores(standing: Standing, reader: RunReader, report: Report | None) -> list[ScoreLine]:
     """Selection from the store; test from the report, which counts the first try at each task and no other."""
     lineage = standing.lineage
     order = list(dict.fromkeys(policy for policy in (lineage.start, lineage.best, lineage.current) if policy))
     reported = {score.policy: score for score in report.test} if report else {}
+    stored = {(line.policy, line.split): line.score for line in reader.scores()}
     lines: list[ScoreLine] = []
     for split in (Split.SELECTION, Split.TEST):
         for policy in order:
-            found = next((line.score for line in scores if line.policy == policy and line.split is split), None)
-            if split is Split.TEST and policy in reported:
-                told = reported[policy]
-                name = lineage.named(policy)
+            name = lineage.named(policy)
+            told = reported.get(policy) if split is Split.TEST else None
+            found = stored.get((policy, split))
+            if told is not None:
                 lines.append(ScoreLine(name, split, told.passed, told.count, told.hard, told.interval))
             elif found is not None:
-                once = found.count <= (_selection_size(steps) or found.count)
-                passed = round(found.hard * found.count)
-                bounds = wilson(passed, found.count) if once else None
-                lines.append(ScoreLine(lineage.named(policy), split, passed, found.count, found.hard, bounds))
+                lines.append(_stored_line(name, split, found, reader.tasks_played(policy, split)))
     return lines
 
 
-def _selection_size(steps: Sequence[StepRecord]) -> int | None:
-    ruling = next((step.ruling for step in steps if step.ruling is not None), None)
-    return None if ruling is None else ruling.fixed + ruling.broke + ruling.both + ruling.neither
+def _stored_line(name: str, split: Split, found: Score, tasks: int) -> ScoreLine:
+    """Tries at one task resemble each other, so the interval is that of as many tasks as were played."""
+    bounds = wilson(round(found.hard * tasks), tasks)
+    return ScoreLine(name, split, round(found.hard * found.count), found.count, found.hard, bounds)
 
 
 def _print_scores(scores: Sequence[ScoreLine]) -> None:
@@ -167,12 +164,8 @@ def _step_row(record: StepRecord) -> tuple[str, ...]:
     ruling = record.ruling
     if ruling is None:
         return (label(record), played, changed, "-", "-", why_skipped(record))
-    kept = "yes" if ruling.accepted else "no"
-    return (label(record), played, changed, share(ruling.candidate), kept, _difference(ruling.fixed, ruling.broke))
-
-
-def _difference(fixed: int, broke: int) -> str:
-    return f"{fixed} fixed, {broke} broken" if fixed or broke else "no task was fixed or broken"
+    score = f"{'≤' if given_up(ruling) else ''}{share(ruling.candidate)}"
+    return (label(record), played, changed, score, "yes" if ruling.accepted else "no", difference(ruling))
 
 
 def _print_spending(spending: Sequence[SpendingLine]) -> None:

@@ -69,6 +69,10 @@ def _print_ruling(step: StepRecord) -> None:
         f"On the selection tasks: {ruling.fixed} fixed, {ruling.broke} broken, {ruling.both} passed with both,"
         f" {ruling.neither} with neither."
     )
+    if ruling.p is not None:
+        paragraph(f"So good by chance: p {ruling.p:.2g}; the rule asks for at most {ruling.level:g}.")
+    if ruling.saved:
+        paragraph(f"{plural(ruling.saved, 'play')} of the plan {'was' if ruling.saved == 1 else 'were'} not needed.")
     if ruling.new_best:
         paragraph("It is the best so far.")
 

@@ -95,7 +95,7 @@ def read_standing(folder: Path, reader: RunReader, report: Report | None) -> Sta
         tokens=sum(line.tokens for line in spent),
         nanodollars=sum(line.nanodollars for line in spent),
         seconds=reader.seconds(),
-        at=max(reader.last_activity(), reader.last_session_end()),
+        at=reader.last_activity(),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from whet.cli.numbers import share
+from whet.core import Ruling
 from whet.training import StepRecord
 from whet.training.records import RecordKind
 
@@ -51,6 +52,20 @@ def why_skipped(record: StepRecord) -> str:
     if record.candidate and not record.skipped:
         return "put in without a gate"
     return _SKIPPED.get(record.skipped, record.skipped or "nothing to rule on")
+
+
+def given_up(ruling: Ruling) -> bool:
+    """Whether the candidate was not played to the end, because it could no longer win: its score is then a bound."""
+    return not ruling.accepted and ruling.p is None and ruling.saved > 0
+
+
+def difference(ruling: Ruling) -> str:
+    """What the candidate changed on the selection tasks that it was played on."""
+    played = ruling.fixed + ruling.broke + ruling.both + ruling.neither
+    changed = f"{ruling.fixed} fixed, {ruling.broke} broken" if ruling.fixed or ruling.broke else "no task changed"
+    if not given_up(ruling):
+        return changed
+    return f"{changed} in {played}, could not win" if played else "could not win: nothing is left to fix"
 
 
 def in_one_line(record: StepRecord) -> str:

@@ -135,6 +135,13 @@ class RunReader:
         )
         return [SplitScore(policy, Split(split), Score(hard, soft, n)) for policy, split, hard, soft, n in rows]
 
+    def tasks_played(self, policy: str, split: Split) -> int:
+        """Different tasks, however often each was tried. Reads the rows of this policy only."""
+        (count,) = self._db.execute(
+            "SELECT count(DISTINCT task) FROM rollouts WHERE policy = ? AND split = ?", (policy, split)
+        ).fetchone()
+        return int(count)
+
     def counts(self) -> dict[str, int]:
         # Decisions are written over, and take a new id then; of the others the last id is the count.
         counted = dict.fromkeys(("calls", "rollouts", "failures"), "coalesce(max(id), 0)")
@@ -150,11 +157,6 @@ class RunReader:
                 (SELECT coalesce(max(at), 0) FROM decisions))"""
         ).fetchone()
         return float(at or 0.0)
-
-    def last_session_end(self) -> float:
-        """When a process last wrote to the run, also before anything was decided."""
-        (at,) = self._db.execute("SELECT coalesce(max(started + seconds), 0) FROM sessions").fetchone()
-        return float(at)
 
     def decisions(self, kind: str, as_type: type[T]) -> list[T]:
         rows = self._db.execute("SELECT body FROM decisions WHERE kind = ? ORDER BY label, id", (kind,))
