@@ -228,7 +228,7 @@ def edited(draw: st.DrawFn) -> tuple[str, str, str, list[Edit]]:
     return front, body, regions, edits
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(edited())
 @example(("", "", "", [Edit("append", "", "---\nx\n---\n")]))
 def test_no_sequence_of_edits_changes_front_matter_or_regions(case: tuple[str, str, str, list[Edit]]) -> None:
@@ -244,7 +244,7 @@ def test_no_sequence_of_edits_changes_front_matter_or_regions(case: tuple[str, s
         assert text == document
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(document=TEXTS, edits=st.lists(st.builds(Edit, OPS, TEXTS, TEXTS), max_size=4))
 def test_no_edit_forges_or_loses_a_marker_in_any_document(document: str, edits: list[Edit]) -> None:
     skill, results = apply_edits(Skill.from_text(document), edits)

@@ -87,7 +87,7 @@ def read_standing(folder: Path, reader: RunReader, report: Report | None) -> Sta
         pid=pid,
         stopped=stopped,
         steps=count_steps(records),
-        planned=report.steps_planned if report else None,
+        planned=_planned(reader, report),
         lineage=lineage_of(reader, records, report),
         rollouts=counts["rollouts"],
         failures=counts["failures"],
@@ -97,6 +97,11 @@ def read_standing(folder: Path, reader: RunReader, report: Report | None) -> Sta
         seconds=reader.seconds(),
         at=reader.last_activity(),
     )
+
+
+def _planned(reader: RunReader, report: Report | None) -> int | None:
+    steps = reader.meta("steps")
+    return int(steps) if steps is not None and steps.isdigit() else (report.steps_planned if report else None)
 
 
 def report_of(folder: Path) -> Report | None:

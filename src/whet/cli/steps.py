@@ -8,14 +8,7 @@ from whet.cli.numbers import share
 from whet.core import Ruling
 from whet.training import StepRecord
 from whet.training.records import RecordKind
-
-_SKIPPED = {
-    "skip_no_patches": "nothing was proposed",
-    "skip_no_change": "it would have changed nothing",
-    "skip_no_rewrite": "no rewrite could be used",
-    "skip_no_pairs": "there was nothing to compare",
-    "skip_off": "it is switched off",
-}
+from whet.training.telling import SKIPPED
 
 
 def is_step(record: StepRecord) -> bool:
@@ -51,7 +44,7 @@ def why_skipped(record: StepRecord) -> str:
     """Why there was no ruling."""
     if record.candidate and not record.skipped:
         return "put in without a gate"
-    return _SKIPPED.get(record.skipped, record.skipped or "nothing to rule on")
+    return SKIPPED.get(record.skipped, record.skipped or "nothing to rule on")
 
 
 def given_up(ruling: Ruling) -> bool:

@@ -93,9 +93,7 @@ class PairedRule:
 
     def _plays(self, batch: Sequence[int]) -> list[PlannedPlay]:
         sample = self._first_sample + self._round
-        return [
-            PlannedPlay(self._tasks[task], arm, sample) for task in batch for arm in (Arm.INCUMBENT, Arm.CANDIDATE)
-        ]
+        return [PlannedPlay(self._tasks[task], arm, sample) for task in batch for arm in (Arm.INCUMBENT, Arm.CANDIDATE)]
 
     def _take(self, batch: Sequence[int], evidence: Evidence) -> None:
         sample = self._first_sample + self._round
@@ -172,7 +170,9 @@ def given_up_below(share: float) -> float:
     """The total, in its standard deviations, below which going on is not worth its rollouts."""
     return (-0.45 + 2.0 * share) / sqrt(share)
 
+
 SPEND = 5
+
 
 def trust(total: float, deviation: float) -> float:
     return 1.0

@@ -27,7 +27,7 @@ def calls_in(reply: ModelReply, mode: ToolMode) -> tuple[ToolCall, ...]:
 def _written_call(call_id: str, block: str) -> ToolCall:
     try:
         written = msgspec.json.decode(block, type=_Written)
-    except (msgspec.DecodeError, UnicodeEncodeError):
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         # No name can be read, so the block itself stands in for the arguments that are wrong.
         return ToolCall(call_id, "", block)
     return ToolCall(call_id, written.name, bytes(written.arguments).decode())
@@ -41,7 +41,7 @@ def arguments_of(call: ToolCall) -> dict[str, Any] | ToolResult:
         )
     try:
         return msgspec.json.decode(call.arguments or "{}", type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         return ToolResult(f"The arguments of {call.name} are not a JSON object: {error}.", ToolFault.INVALID_ARGUMENTS)
 
 

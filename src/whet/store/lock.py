@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 
 from whet.core import StoreBusy
@@ -16,7 +17,7 @@ class WriterLock:
         self._path = path
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
-            _lock(self._descriptor)
+            _lock_soon(self._descriptor)
         except OSError:
             holder = os.pread(self._descriptor, 32, 0).decode(errors="replace").strip()
             os.close(self._descriptor)
@@ -46,6 +47,16 @@ def writer_of(path: Path) -> int | None:
     finally:
         os.close(descriptor)
     return None
+
+
+def _lock_soon(descriptor: int) -> None:
+    """Whoever only asks who writes (`writer_of`) holds the lock for a moment; that is not a writer."""
+    for _ in range(5):
+        try:
+            return _lock(descriptor)
+        except OSError:
+            time.sleep(0.02)
+    return _lock(descriptor)
 
 
 if sys.platform == "win32":

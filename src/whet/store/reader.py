@@ -144,7 +144,7 @@ class RunReader:
 
     def counts(self) -> dict[str, int]:
         # Decisions are written over, and take a new id then; of the others the last id is the count.
-        counted = dict.fromkeys(("calls", "rollouts", "failures"), "coalesce(max(id), 0)")
+        counted: dict[str, str] = dict.fromkeys(("calls", "rollouts", "failures"), "coalesce(max(id), 0)")
         counted["decisions"] = "count(*)"
         return {
             table: int(self._db.execute(f"SELECT {count} FROM {table}").fetchone()[0])

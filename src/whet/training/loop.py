@@ -28,7 +28,7 @@ from whet.core import (
 )
 from whet.gate import mean_score, select_gate_score
 from whet.learners.skill import Advisor, Demonstrator, EpochEnd, SkillLearner, Teacher
-from whet.store import DecisionRow, PolicyRow
+from whet.store import DecisionRow, MetaRow, PolicyRow
 from whet.training.config import Config
 from whet.training.folder import BEST
 from whet.training.judging import judge, play_all
@@ -96,6 +96,7 @@ class Training:
 
     async def run(self) -> None:
         self._monitor.started(self._workshop.folder.name, len(self._plan), self._workshop.ledger)
+        await self._workshop.store.write(MetaRow("steps", str(len(self._plan))))
         async with asyncio.TaskGroup() as whole:
             # Nothing waits for the starting policy's test, and only the first ruling for its selection score.
             baseline = whole.create_task(self._select_baseline())

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from whet.training.records import RecordKind, StepRecord
 
+SKIPPED = {
+    "skip_no_patches": "nothing was proposed",
+    "skip_no_change": "it would have changed nothing",
+    "skip_no_rewrite": "no rewrite could be used",
+    "skip_no_pairs": "there was nothing to compare",
+    "skip_off": "it is switched off",
+}
+"""Why a record has no candidate, in words."""
+
 
 def told(record: StepRecord, total: int) -> str:
     head = _head(record, total)
     if record.ruling is None:
         put_in = record.candidate and not record.skipped
-        return f"{head}, put in without a gate" if put_in else f"{head}, nothing to propose ({record.skipped})"
+        return f"{head}, put in without a gate" if put_in else f"{head}, {SKIPPED.get(record.skipped, record.skipped)}"
     verb = "accepted" if record.ruling.accepted else "rejected"
     return f"{head}, {_changes(record)} {verb}: {record.ruling.reason}"
 
