@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from calling_whet import Whet
 from click.testing import CliRunner, Result
 
 from whet.cli import main
-
-Whet = Callable[..., Result]
 
 NO_KEYS = {
     "OPENAI_API_KEY": None,

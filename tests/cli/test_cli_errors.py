@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from conftest import Whet
+from calling_whet import Whet
 
 
 def _config(project: Path, before: str, after: str) -> None:

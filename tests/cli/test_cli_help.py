@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import click
 import pytest
+from calling_whet import Whet
 
-from conftest import Whet
 from whet import __version__
 from whet.cli.app import SECTIONS, App, main
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import house_tasks
+from calling_whet import Whet
 
-from conftest import Whet
 from whet.cli.init import FILES
 from whet.core import Split
 from whet.training import load_config, prepare

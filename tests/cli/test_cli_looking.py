@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+from calling_whet import Whet
 
-from conftest import Whet
 from whet.cli.evaluating import measured, paired
 from whet.core import End, Split, Trajectory, Verdict
 from whet.store import RunReader, open_run

@@ -6,7 +6,8 @@ import json
 from importlib.metadata import metadata
 from pathlib import Path
 
-from conftest import Whet
+from calling_whet import Whet
+
 from whet.cli.doctor import EXTRAS, data_folder, examine
 from whet.models import PROVIDERS
 

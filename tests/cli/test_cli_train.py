@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from conftest import Whet
+from calling_whet import Whet
+
 from whet.cli.standing import State, standing_of
 
 

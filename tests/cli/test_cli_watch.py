@@ -6,9 +6,9 @@ import io
 from pathlib import Path
 
 import msgspec
+from calling_whet import Whet
 from rich.console import Console
 
-from conftest import Whet
 from whet.cli.live import Live, StandingScreen
 from whet.cli.standing import Standing, State, followed, standing_of
 from whet.cli.steps import difference, given_up, in_one_line

@@ -42,7 +42,7 @@ def nearest(wanted: str, known: Iterable[str]) -> str:
 
 def _explained(message: str, kind: type[msgspec.Struct], where: str) -> ConfigError:
     text, steps = _split_path(message)
-    path = ".".join([where, *steps])
+    path = ".".join(part for part in (where, *steps) if part)
     if found := _UNKNOWN_KEY.match(text):
         keys = {field.encode_name for struct in _structs_at(kind, steps) for field in struct.fields}
         return ConfigError(f"{path}.{found['key']}: there is no such setting", hint=nearest(found["key"], keys))
@@ -59,7 +59,7 @@ def _split_path(message: str) -> tuple[str, list[str]]:
     at = _AT.search(message)
     if at is None:
         return message, []
-    path = at["path"] or at["key"] or "$"
+    path = (at["path"] or at["key"] or "$").replace("[...]", "[*]")
     return message[: at.start()], [step for step in path.lstrip("$").split(".") if step]
 
 
@@ -103,6 +103,8 @@ def _structs(kinds: Iterable[shape.Type]) -> list[shape.StructType]:
             found.extend(_structs(kind.types))
         elif isinstance(kind, shape.ListType | shape.VarTupleType):
             found.extend(_structs([kind.item_type]))
+        elif isinstance(kind, shape.DictType):
+            found.extend(_structs([kind.value_type]))
     return found
 
 

@@ -13,6 +13,7 @@ from whet.store.reader import (
     SplitScore,
     StoredCall,
     StoredRollout,
+    meta_of,
 )
 from whet.store.rows import (
     AttemptRow,
@@ -50,6 +51,7 @@ __all__ = [
     "SplitScore",
     "StoredCall",
     "StoredRollout",
+    "meta_of",
     "open_run",
     "writer_of",
 ]

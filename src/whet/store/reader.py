@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -199,6 +200,18 @@ class RunReader:
             yield StoredCall(
                 role, purpose, model, reply.decode(answered), None if asked is None else request.decode(asked)
             )
+
+
+def meta_of(path: Path, name: str) -> str | None:
+    """What `RunReader.meta` gives, also of a file of an older schema: a training must know it before it lifts it."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)) as db:
+            version = version_of(db)
+            refuse_newer(version, path.name)
+            found = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone() if version else None
+    except sqlite3.Error as error:
+        raise StoreError(f"{path.parent.name}/{path.name} cannot be read: {error}") from error
+    return None if found is None else str(found[0])
 
 
 def sqlite_version() -> str:

@@ -140,8 +140,21 @@ def what_matters(config: Config) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for table, values in msgspec.to_builtins(config).items():
         if table not in _NEUTRAL_TABLES:
-            flat |= {f"{table}.{key}": value for key, value in values.items() if not _neutral(table, key)}
+            usual = _defaults(getattr(config, table))
+            for key, value in values.items():
+                # A default that is written out is still the default; which of them are left out of `values` is chance.
+                if not _neutral(table, key) and not (key in usual and usual[key] == value):
+                    flat[f"{table}.{key}"] = value
     return flat
+
+
+def _defaults(table: object) -> dict[str, Any]:
+    if not isinstance(table, msgspec.Struct):
+        return {}
+    fields = msgspec.structs.fields(table)
+    return {
+        field.name: msgspec.to_builtins(field.default) for field in fields if field.default is not msgspec.NODEFAULT
+    }
 
 
 def changed_keys(before: dict[str, Any], after: dict[str, Any]) -> list[str]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from whet.core import ConfigError, InputError
-from whet.store import RunReader
+from whet.core import ConfigError, InputError, StoreError
+from whet.store import meta_of
 from whet.training.config import changed_keys
 
 RUNS = "runs"
@@ -41,13 +41,14 @@ def choose_run(base_dir: Path, mine: dict[str, Any], name: str | None) -> Chosen
         return _named(base_dir, mine, name)
     runs = run_folders(base_dir)
     for path in reversed(runs):
-        if _AUTOMATIC.fullmatch(path.name) and stored_settings(path) == mine:
+        if _AUTOMATIC.fullmatch(path.name) and _readable_settings(path) == mine:
             return Chosen(path, f"going on with {path.name}")
     numbers = [int(match[1]) for path in runs if (match := _AUTOMATIC.fullmatch(path.name))]
     new = base_dir / RUNS / f"run-{max(numbers, default=0) + 1}"
     if not runs:
         return Chosen(new, f"new run {new.name}")
-    changed = changed_keys(stored_settings(runs[-1]), mine)
+    before = _readable_settings(runs[-1])
+    changed = [] if before is None else changed_keys(before, mine)
     why = f": since {runs[-1].name}, {', '.join(changed[:3])} changed" if changed else ""
     return Chosen(new, f"new run {new.name}{why}")
 
@@ -58,7 +59,8 @@ def _named(base_dir: Path, mine: dict[str, Any], name: str) -> Chosen:
     path = base_dir / RUNS / name
     if not (path / STORE_FILE).exists():
         return Chosen(path, f"new run {name}")
-    changed = changed_keys(stored_settings(path), mine)
+    before = stored_settings(path)
+    changed = [] if before is None else changed_keys(before, mine)
     if changed:
         raise ConfigError(
             f"{name} was made with other settings: {', '.join(changed)}",
@@ -67,10 +69,18 @@ def _named(base_dir: Path, mine: dict[str, Any], name: str) -> Chosen:
     return Chosen(path, f"going on with {name}")
 
 
-def stored_settings(path: Path) -> dict[str, Any]:
-    with RunReader(path / STORE_FILE) as reader:
-        text = reader.meta("settings")
-    return {} if text is None else msgspec.json.decode(text, type=dict[str, Any])
+def stored_settings(path: Path) -> dict[str, Any] | None:
+    """None if it was ended before it had any: then nothing was done with others."""
+    text = meta_of(path / STORE_FILE, "settings")
+    return None if text is None else msgspec.json.decode(text, type=dict[str, Any])
+
+
+def _readable_settings(path: Path) -> dict[str, Any] | None:
+    """Also None where the file is damaged or a later whet's: it must not keep a new run from being made."""
+    try:
+        return stored_settings(path)
+    except StoreError:
+        return None
 
 
 def find_run(base_dir: Path, name: str | None) -> Path:

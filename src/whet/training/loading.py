@@ -77,6 +77,8 @@ def _parse_override(text: str) -> dict[str, Any]:
     table, rest = names
     if table == "prices":
         model, _, field = rest.rpartition(".")
+        if not model:
+            raise ConfigError(f"--set {text}: which model?", hint="Such as --set prices.openai/gpt-5.5.input=2.5.")
         return {table: {model.strip('"'): {field: value}}}
     return {table: _nested(rest.split("."), value)}
 
@@ -113,7 +115,7 @@ def _sections(path: str, values: Mapping[str, Any]) -> list[str]:
 
 def _key(key: str) -> str:
     bare = key.isascii() and key.replace("-", "_").isidentifier()
-    return key if bare else json.dumps(key)
+    return key if bare else _text(key)
 
 
 def _value(value: Any) -> str:
@@ -123,7 +125,12 @@ def _value(value: Any) -> str:
         return "[" + ", ".join(_value(item) for item in cast("Sequence[Any]", value)) + "]"
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
-        return "{" + ", ".join(f"{_key(key)} = {_value(item)}" for key, item in items) + "}"
+        return "{" + ", ".join(f"{_key(key)} = {_value(item)}" for key, item in items if item is not None) + "}"
     if isinstance(value, int | float):
         return repr(value)
-    return json.dumps(str(value))
+    return _text(str(value))
+
+
+def _text(text: str) -> str:
+    """TOML's escapes are JSON's, but it has no pairs of them for one character, and wants DEL escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
