@@ -22,6 +22,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Train and measure": {
         "train": "Run a training, or go on with one.",
         "eval": "Play a split with a policy: pass rates with intervals.",
+        "audit": "Is the verifier any good, the suite large enough, and what will it cost?",
     },
     "Look at runs": {
         "runs": "One line for each run.",
@@ -34,10 +35,14 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Parts": {
         "world": "List worlds, describe one, check one.",
         "models": "List providers and prices, check the models of a project.",
+        "import": "Read what other systems wrote.",
         "doctor": "What works on this machine, and what mends the rest.",
     },
 }
 """Kept here and not asked of the commands, so that `whet --help` imports none of them."""
+
+_MODULES = {"import": "importing"}
+"""Where a command's name is none that a module may have."""
 
 _HELP = """Sharpen an LLM agent against tasks that can be checked, and keep only the changes that are proven.
 
@@ -55,7 +60,7 @@ class App(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
-        return importlib.import_module(f"whet.cli.{cmd_name}").command
+        return importlib.import_module(f"whet.cli.{_MODULES.get(cmd_name, cmd_name)}").command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
+from math import isqrt
 from random import Random
 from typing import NamedTuple
 
@@ -48,9 +49,7 @@ class Mirrors:
         before = self._by_task[task]
         after = self._by_task[task] = before + difference
         self._squares += after**2 - before**2
-        # One more for being better at all: of comparisons with the same total, the one with more tasks better is ahead.
-        # Without it ties are so many that a good part of the level could not be spent.
-        change = difference + _sign(after) - _sign(before)
+        change = _counted(after) - _counted(before)
         self._total += change
         self._lanes += change * self._swaps[task]
 
@@ -85,8 +84,13 @@ class Mirrors:
         return self._lanes.to_bytes(self._count * _LANE // 8, "little")
 
 
-def _sign(number: int) -> int:
-    return (number > 0) - (number < 0)
+def _counted(difference: int) -> int:
+    """A hundredth more for one play, less for further ones: of equal totals, the one that more tasks share in is ahead.
+
+    Without it ties are so many that a good part of the level could not be spent.
+    """
+    root = isqrt(abs(difference))
+    return difference + (root if difference > 0 else -root)
 
 
 @lru_cache(maxsize=8)

@@ -7,6 +7,7 @@ policy, which are stored like any others, so the training that follows does not 
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -170,11 +171,8 @@ def audit_suite(
     others: Sequence[Task],
     first: Sequence[Trajectory],
     second: Sequence[Trajectory],
-    *,
-    sees: Callable[[int, float], float],
-    needed: Callable[[float, float], int],
 ) -> Suite:
-    """`first` and `second` are two identical plays of `selection`; the last two say what a suite can show."""
+    """`first` and `second` are two identical plays of `selection`."""
     passed = [int(a.hard) + int(b.hard) for a, b in zip(first, second, strict=True)]
     total = sum(passed)
     flips = passed.count(1)
@@ -187,8 +185,43 @@ def audit_suite(
         always=tuple(task.id for task, count in zip(selection, passed, strict=True) if count == 2),
         never=tuple(task.id for task, count in zip(selection, passed, strict=True) if count == 0),
         twins=find_twins([*selection, *others]),
-        sees=sees(len(selection), noise),
-        needed_for_five_points=needed(0.05, noise),
+        sees=smallest_gain(len(selection), noise),
+        needed_for_five_points=tasks_needed(0.05, noise),
+    )
+
+
+# A two-sided level of 0.05 and a power of 0.8, squared: (1.96 + 0.84)².
+_EFFORT = 7.85
+
+
+def smallest_gain(tasks: int, noise: float) -> float:
+    """The smallest gain that a paired test on so many tasks shows four times in five.
+
+    `noise` is the share of tasks whose verdict differs between identical tries. The differences of a policy better by g
+    vary by about noise + g, so n · g² = effort · (noise + g).
+    """
+    a = _EFFORT / max(1, tasks)
+    return min(1.0, (a + math.sqrt(a * a + 4 * a * noise)) / 2)
+
+
+def tasks_needed(gain: float, noise: float) -> int:
+    """How many tasks show a gain of this size four times in five."""
+    return math.ceil(_EFFORT * (noise + gain) / (gain * gain))
+
+
+def make_bill(
+    sample: Sequence[Trajectory], seconds: float, *, rollouts: int, optimizer_calls: int, usd_per_rollout: float | None
+) -> Bill:
+    """`sample` are a few rollouts that took `seconds` of calls together, played as densely as the training will."""
+    count = max(1, len(sample))
+    turns = sum(one.turns for one in sample) / count
+    tokens = sum(one.usage.input_tokens + one.usage.output_tokens for one in sample) / count
+    return Bill(
+        rollouts=rollouts,
+        calls=round(rollouts * turns) + optimizer_calls,
+        tokens=round(rollouts * tokens),
+        usd=None if usd_per_rollout is None else rollouts * usd_per_rollout,
+        minutes=rollouts * seconds / count / 60,
     )
 
 

@@ -1,0 +1,174 @@
+"""`whet audit`: before training, is the verifier any good, is the suite large enough, what will it cost?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from whet.cli.boundary import NO
+from whet.cli.checking import opened_judge
+from whet.cli.loading import load_for_training
+from whet.cli.numbers import interval, plural, share
+from whet.cli.options import config_argument, examples, json_option, plain_option, set_option
+from whet.cli.output import number, pairs, print_json, print_table, rest, text, title
+from whet.cli.working import work_on
+from whet.core import Policy, Purpose, Split, Task, Trajectory
+from whet.models import Prices
+from whet.training import Monitor, Project, choose_run, open_workshop, plan
+from whet.training.audit import Bill, Outcome, Probe, Suite, TaskAudit, audit_suite, audit_verifier, make_bill
+from whet.training.judging import play_all
+
+
+class Audit(msgspec.Struct, frozen=True):
+    tasks: tuple[TaskAudit, ...]
+    suite: Suite | None
+    bill: Bill | None
+
+    @property
+    def sound(self) -> bool:
+        return all(task.sound for task in self.tasks)
+
+
+@click.command("audit", epilog=examples("whet audit", "whet audit --verifier-only", "whet audit --tasks 200"))
+@config_argument
+@click.option("--tasks", type=click.IntRange(min=1), default=60, show_default=True, help="Tasks to probe, all splits.")
+@click.option("--verifier-only", is_flag=True, help="Make no model calls.")
+@set_option
+@plain_option
+@json_option
+def command(
+    config: Path, tasks: int, verifier_only: bool, overrides: tuple[str, ...], plain: bool, as_json: bool
+) -> None:
+    """Probe the verifier task by task, play the selection tasks twice, and reckon what a training will take.
+
+    An agent that does nothing, or only talks, must fail; a known good answer must pass, a damaged one fail, and judging
+    twice must agree. What is played is kept, so the training that follows does not play it again. Exit code 1: the
+    verifier is not sound.
+    """
+    project = load_for_training(config, overrides)
+    probed = asyncio.run(_probe(project, tasks))
+    suite = bill = None
+    if not verifier_only:
+        chosen = choose_run(project.base_dir, project.settings(), None)
+        click.echo(chosen.note, err=as_json)
+        (suite, bill), _ = work_on(
+            lambda monitor: _play(project, chosen.path, monitor), project.clock, plain=plain, log=as_json
+        )
+    audit = Audit(tuple(probed), suite, bill)
+    print_json(audit) if as_json else _print(audit)
+    if not audit.sound:
+        click.get_current_context().exit(NO)
+
+
+async def _probe(project: Project, most: int) -> list[TaskAudit]:
+    splits = [list(project.world.tasks(split)) for split in Split]
+    # A few of each split rather than all of the first.
+    order = [task for row in _rounds(splits) for task in row][:most]
+    async with opened_judge(project):
+        return await audit_verifier(project.world, order)
+
+
+def _rounds(splits: Sequence[Sequence[Task]]) -> list[list[Task]]:
+    longest = max(map(len, splits), default=0)
+    return [[split[n] for split in splits if n < len(split)] for n in range(longest)]
+
+
+async def _play(project: Project, folder: Path, monitor: Monitor) -> tuple[Suite, Bill]:
+    selection = project.tasks(Split.SELECTION)
+    others = [*project.tasks(Split.TRAIN), *project.world.tasks(Split.TEST)]
+    async with open_workshop(project, folder) as workshop:
+        monitor.started(folder.name, 0, workshop.ledger)
+
+        async def play(sample: int) -> list[Trajectory]:
+            stage = monitor.stage(f"selection, try {sample + 1}", len(selection))
+            played = await play_all(
+                workshop.engine, project.start, selection, stage, sample=sample, purpose=Purpose.ROLLOUT
+            )
+            monitor.ended(stage)
+            return played
+
+        began = project.clock.now()
+        first, second = await play(0), await play(1)
+        seconds = project.clock.now() - began
+    sample = [*first, *second]
+    return audit_suite(selection, others, first, second), _bill(project, sample, seconds)
+
+
+def _bill(project: Project, sample: Sequence[Trajectory], seconds: float) -> Bill:
+    config = project.config
+    steps = plan(project.tasks(Split.TRAIN), config.train.epochs, config.train.batch_size, config.train.seed)
+    selection, train = len(project.tasks(Split.SELECTION)), sum(len(step.tasks) for step in steps)
+    test = len(project.world.tasks(Split.TEST)) if config.train.test else 0
+    slow = 2 * config.skill.slow_samples * (config.train.epochs - 1) if config.skill.slow_update else 0
+    reflections = sum(-(-len(step.tasks) // config.skill.minibatch_size) for step in steps)
+    price = Prices(config.prices).cost(_ref(project.start), sum((one.usage for one in sample), start=sample[0].usage))
+    return make_bill(
+        sample,
+        seconds,
+        rollouts=train + selection * (len(steps) + 1) + 3 * test + slow,
+        optimizer_calls=reflections + 4 * len(steps),
+        usd_per_rollout=None if price is None else price / 1e9 / (len(sample) + 1),
+    )
+
+
+def _ref(policy: Policy):
+    return policy.model
+
+
+def _print(audit: Audit) -> None:
+    title("Verifier")
+    probes = list(Probe)
+    offending = [task for task in audit.tasks if not task.sound]
+    rows = [(probe.replace("_", " "), *(_count(audit, probe, outcome) for outcome in Outcome)) for probe in probes]
+    print_table((text("probe"), *(number(outcome.value) for outcome in Outcome)), rows)
+    if offending:
+        click.echo()
+        print_table(
+            (text("task"), text("split"), rest("what happened")), [(t.task, t.split, t.note) for t in offending[:20]]
+        )
+    sound = len(audit.tasks) - len(offending)
+    click.echo(f"\n{sound} of {plural(len(audit.tasks), 'task')} sound.")
+    if audit.suite is not None:
+        _print_suite(audit.suite)
+    if audit.bill is not None:
+        _print_bill(audit.bill)
+
+
+def _count(audit: Audit, probe: Probe, outcome: Outcome) -> str:
+    return str(sum(task.outcomes.get(probe) is outcome for task in audit.tasks))
+
+
+def _print_suite(suite: Suite) -> None:
+    title("Suite")
+    pairs(
+        [
+            ("selection", f"{plural(suite.tasks, 'task')}, each played twice with the starting policy"),
+            ("passes", f"{share(suite.rate)} ({interval(suite.interval)})"),
+            ("flips", f"{suite.flips} verdicts differ between identical tries"),
+            ("always pass", str(len(suite.always))),
+            ("never pass", str(len(suite.never))),
+            ("twins", ", ".join(f"{a} = {b}" for a, b in suite.twins[:5]) or "none in two splits"),
+            (
+                "can see",
+                f"a gain of {share(suite.sees)} or more; for 0.05 you need about {suite.needed_for_five_points}",
+            ),
+        ]
+    )
+
+
+def _print_bill(bill: Bill) -> None:
+    title("Bill, at most")
+    usd = "not known: say the price under [prices]" if bill.usd is None else f"${bill.usd:.2f} for the target"
+    pairs(
+        [
+            ("rollouts", f"{bill.rollouts:,}"),
+            ("calls", f"{bill.calls:,}"),
+            ("tokens", f"{bill.tokens:,} for the target"),
+            ("dollars", usd),
+            ("minutes", f"{bill.minutes:.1f} of rollouts"),
+        ]
+    )
