@@ -21,9 +21,7 @@ from whet.core.prompts import fill, strip_header
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "whet"
-HEAVY = tuple(
-    ["aiohttp", "rich", "click", "starlette", "uvicorn", "torch", "transformers", "ray", "mcp", "azure", "llama_cpp"]
-)
+HEAVY = ("aiohttp", "rich", "click", "starlette", "uvicorn", "torch", "transformers", "ray", "mcp", "azure")
 PACKAGES = ["whet", *(found.name for found in pkgutil.walk_packages(whet.__path__, "whet.") if found.ispkg)]
 MODULES = sorted(path for path in SOURCE.rglob("*.py"))
 PROMPTS = sorted(path for path in SOURCE.rglob("*.md") if path.parent.name == "prompts")

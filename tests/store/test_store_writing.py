@@ -317,6 +317,7 @@ class Interleaving:
         self.others.close()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(operations=_OPERATIONS)
 def test_whatever_happens_the_file_holds_a_beginning_of_what_was_written(

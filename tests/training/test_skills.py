@@ -17,6 +17,7 @@ NAMES = st.sampled_from([SKILL_FILE, "references/a.md", "references/deep/b.md", 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"))
 
 
+@pytest.mark.slow
 @given(st.dictionaries(NAMES, TEXTS, min_size=1))
 def test_a_skill_comes_back_as_it_was_written(files: dict[str, str]) -> None:
     with tempfile.TemporaryDirectory() as folder:

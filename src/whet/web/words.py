@@ -1,0 +1,61 @@
+"""Numbers, times and names as people read them. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from whet.gate import Interval
+
+
+def share(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def interval(found: Interval) -> str:
+    return f"{found.low:.3f} to {found.high:.3f}"
+
+
+def signed_interval(found: Interval) -> str:
+    return f"{found.low:+.3f} to {found.high:+.3f}"
+
+
+def whole(count: int) -> str:
+    return f"{count:,}"
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def duration(seconds: float) -> str:
+    """0.4 s, 12 s, 3 min 05 s, 2 h 07 min."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    rest = round(seconds)
+    if rest < 60:
+        return f"{rest} s"
+    minutes, rest = divmod(rest, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"
+
+
+def moment(at: float) -> str:
+    """In one time zone for all, because the page travels."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC") if at else "-"
+
+
+def spaced(name: str) -> str:
+    """`reflect_failure` in words."""
+    return name.replace("_", " ")
+
+
+def sentence(said: str) -> str:
+    """With a capital and a full stop."""
+    stripped = said.strip()
+    return stripped[:1].upper() + stripped[1:] + ("" if stripped.endswith((".", "!", "?", "…")) else ".")
+
+
+def shortened(said: str, letters: int) -> str:
+    return said if len(said) <= letters else f"{said[: letters - 1].rstrip()}…"
