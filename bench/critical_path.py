@@ -87,7 +87,7 @@ class Ideal:
 
     def play(self, policy: str, task: Task, start: float) -> float:
         world, seed = self.project.world.fingerprint, self.project.config.train.seed
-        key = content_key("rollout", world, task.fingerprint, policy, 0, seed)
+        key = content_key("rollout", world, task.id, task.fingerprint, policy, 0, seed)
         if key not in self.played:
             self.played[key] = start + self.seconds[content_key("turn", key, 0)]
         return max(start, self.played[key])

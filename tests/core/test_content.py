@@ -115,7 +115,6 @@ def test_the_order_of_a_skills_files_does_not_name_it() -> None:
     assert turned.skill.fingerprint == POLICY.skill.fingerprint
 
 
-@pytest.mark.xfail(strict=True, reason="omit_defaults goes by identity, so an equal but other 2048 is written out")
 def test_equal_policies_have_equal_names() -> None:
     same = msgspec.structs.replace(POLICY, sampling=Sampling(max_tokens=int("2048")))
     assert same == POLICY

@@ -10,8 +10,8 @@ from whet.testing.endpoint import StandInEndpoint, StandInRequest
 from whet.testing.project import KEY, KEY_VARIABLE, answer_with, write_project
 from whet.training import load_config, prepare, train
 
-OFF = ("skill.slow_update=false", "skill.memory=false")
-EXPECTED = "e22e9a3e1b688f5d"
+OFF = ("skill.slow_update=false", "skill.memory=false", "gate.rule=off")
+EXPECTED = "184d93b6c05a2081"
 
 
 async def requests_of(folder: Path, *overrides: str) -> list[str]:

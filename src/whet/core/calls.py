@@ -51,7 +51,7 @@ class Effort(StrEnum):
     XHIGH = "xhigh"
 
 
-class Sampling(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
+class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """How a model answers. None leaves a setting to the endpoint; `max_tokens` always bounds the answer."""
 
     max_tokens: int = 2048
@@ -63,7 +63,9 @@ class Sampling(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     """For models whose thinking is switched rather than graded (Qwen)."""
 
 
-class ModelRequest(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+class ModelRequest(msgspec.Struct, frozen=True, gc=False):
+    """Named by its content, so nothing of it is left out where it is written: see `content_key`."""
+
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     sampling: Sampling = Sampling()

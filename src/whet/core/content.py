@@ -16,7 +16,10 @@ _canonical = msgspec.msgpack.Encoder(order="deterministic")
 
 
 def content_key(kind: str, *parts: Any) -> bytes:
-    """The 16-byte key of a thing of this kind made from these parts."""
+    """The 16-byte key of a thing of this kind made from these parts.
+
+    Structs among the parts must not omit defaults: whether they do for an equal value goes by its identity.
+    """
     return blake2b(_canonical.encode((kind, parts)), digest_size=16).digest()
 
 

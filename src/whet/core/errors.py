@@ -65,7 +65,11 @@ class EndpointError(WhetError):
 
 
 class EndpointUnreachable(EndpointError):
-    pass
+    """`worked` says whether the endpoint may have done the work, and charge for it, before the connection broke."""
+
+    def __init__(self, message: str, *, hint: str = "", retry_after: float | None = None, worked: bool = False) -> None:
+        super().__init__(message, hint=hint, retry_after=retry_after)
+        self.worked = worked
 
 
 class EndpointBusy(EndpointError):

@@ -19,7 +19,7 @@ class ToolMode(StrEnum):
     """Calls written as text, for models without tool calls."""
 
 
-class Harness(msgspec.Struct, frozen=True, omit_defaults=True):
+class Harness(msgspec.Struct, frozen=True):
     """How a policy is driven."""
 
     kind: str = "chat"

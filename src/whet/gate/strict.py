@@ -93,8 +93,8 @@ class StrictRule:
             candidate=candidate,
             incumbent=incumbent,
             best=incumbent if self._best is None else self._best,
-            reason=f"it scores {candidate:.4f} at most, whatever the {left} tasks left would say, and the current policy "
-            f"{incumbent:.4f}",
+            reason=f"it scores {candidate:.4f} at most, whatever the {left} tasks left would say, "
+            f"and the current policy {incumbent:.4f}",
             **paired_counts(candidates, evidence.of(Arm.INCUMBENT, played)),
             rollouts=len(self._tasks) + len(played),
             saved=left,

@@ -20,6 +20,7 @@ from whet.core import (
     EndpointBusy,
     EndpointError,
     EndpointTimeout,
+    EndpointUnreachable,
     ModelRef,
     ModelReply,
     ModelRequest,
@@ -169,8 +170,7 @@ class RecordedModel:
         except (EndpointError, CredentialsError) as error:
             if isinstance(error, EndpointBusy | EndpointTimeout):
                 self._places.pushed_back(error.retry_after)
-            # An endpoint that timed out or answered rubbish has worked; one that refused has not.
-            spent = grant.worst if isinstance(error, EndpointTimeout | BadReply) else Cost()
+            spent = grant.worst if _may_have_worked(error) else Cost()
             self._store.add(row(AttemptStatus.FAILED, spent, self._clock.now() - started, error.message))
             raise
         except asyncio.CancelledError:
@@ -233,6 +233,13 @@ class _Call:
         self.priority = priority
         self.reply: ModelReply | None = None
         self.cost = Cost()
+
+
+def _may_have_worked(error: EndpointError | CredentialsError) -> bool:
+    """What timed out, answered rubbish or broke off after sending may be charged for; a refusal is not."""
+    if isinstance(error, EndpointUnreachable):
+        return error.worked
+    return isinstance(error, EndpointTimeout | BadReply)
 
 
 def _nothing() -> None:

@@ -183,7 +183,8 @@ class _Failures:
         if isinstance(error, TimeoutError):
             raise EndpointTimeout(f"no answer from {host} in time") from error
         if isinstance(error, aiohttp.ClientError | OSError):
-            raise EndpointUnreachable(f"{host}: {_reason(error)}") from error
+            worked = not isinstance(error, aiohttp.ClientConnectorError)
+            raise EndpointUnreachable(f"{host}: {_reason(error)}", worked=worked) from error
 
 
 def _reason(error: Exception) -> str:

@@ -56,7 +56,9 @@ class Engine:
         priority: Priority = Priority.CRITICAL,
     ) -> Trajectory:
         """One try at `task`, with a verdict. Raises if the model or the world keeps failing; never scores a failure."""
-        key = content_key("rollout", self._world.fingerprint, task.fingerprint, policy.fingerprint, sample, self._seed)
+        key = content_key(
+            "rollout", self._world.fingerprint, task.id, task.fingerprint, policy.fingerprint, sample, self._seed
+        )
         known = self._store.rollout(key)
         if known is not None:
             return known

@@ -35,7 +35,7 @@ def write_skill(skill: Skill, folder: Path) -> None:
 
 def replace_text(path: Path, text: str) -> None:
     beside = path.with_name(f".{path.name}.part")
-    beside.write_text(text, encoding="utf-8")
+    beside.write_text(text, encoding="utf-8", newline="")
     beside.replace(path)
 
 

@@ -89,9 +89,7 @@ def told(course: Course, report: Report) -> str:
     return f"{count_steps(report.steps)} steps.{way} Of what was proposed: {counts}."
 
 
-def _scores_after(
-    record: StepRecord, current: float | None, best: float | None
-) -> tuple[float | None, float | None]:
+def _scores_after(record: StepRecord, current: float | None, best: float | None) -> tuple[float | None, float | None]:
     ruling = record.ruling
     if ruling is None:
         return current, best

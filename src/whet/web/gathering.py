@@ -110,4 +110,3 @@ def _gate(reader: RunReader, report: Report) -> GateSettings:
 
 def _clipped(said: str) -> str:
     return said if len(said) <= _LONGEST else f"{said[:_LONGEST].rstrip()} … ({len(said) - _LONGEST:,} letters more)"
-

@@ -29,7 +29,9 @@ def drawing(title: str) -> Column:
 
 def table(caption: str, columns: Sequence[Column], rows: Iterable[Sequence[str]], last: Sequence[str] = ()) -> Markup:
     """The first cell of a row is its name. `last` is a row of sums. A table that is too wide can be moved sideways."""
-    head = tag("thead", tag("tr", *(tag("th", column.title, scope="col", class_=column.kind or None) for column in columns)))
+    head = tag(
+        "thead", tag("tr", *(tag("th", column.title, scope="col", class_=column.kind or None) for column in columns))
+    )
     body = tag("tbody", *(_row(columns, row) for row in rows))
     foot = tag("tfoot", _row(columns, last)) if last else ""
     whole = tag("table", tag("caption", caption), head, body, foot)

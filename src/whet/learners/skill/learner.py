@@ -220,5 +220,6 @@ async def _ranked(optimizer: Optimizer, skill: str, edits: Sequence[Edit], budge
         chosen = [index for index in dict.fromkeys(answer.selected_indices) if 0 <= index < len(edits)]
         if chosen:
             return tuple(edits[index] for index in chosen[:budget])
+        optimizer.fell_back(Purpose.RANK, "", "no index is one of the list; those with the most support are taken")
     by_support = sorted(range(len(edits)), key=lambda index: (-edits[index].support, index))
     return tuple(edits[index] for index in by_support[:budget])

@@ -88,8 +88,13 @@ class Optimizer:
                 problem = str(error)
             complaint = fill(self.prompt("ask_again"), {"problem": problem})
             messages = (*messages, assistant(reply.text), user(complaint))
-        self._unusable[f"{purpose} {place}"] = f"{purpose} {place}: unusable twice ({problem}); {instead}"
+        self.fell_back(purpose, place, f"unusable twice ({problem}); {instead}")
         return None
+
+    def fell_back(self, purpose: Purpose, place: str, why: str) -> None:
+        """Note an answer that could not be used, and what was done instead."""
+        named = f"{purpose} {place}".strip()
+        self._unusable[named] = f"{named}: {why}"
 
 
 def section(title: str, text: str) -> str:

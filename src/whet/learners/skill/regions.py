@@ -39,6 +39,7 @@ def append_position(text: str) -> int:
 
 def without_markers(text: str) -> str:
     """Text from a model, with nothing left that looks like a marker: not even what removing one would form."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     while (cleaned := _MARKER.sub("", text)) != text:
         text = cleaned
     return text
@@ -64,7 +65,9 @@ def with_region(text: str, name: str, content: str) -> str:
 def with_body(text: str, body: str) -> str:
     """A rewritten document that keeps the front matter and the regions of the old one."""
     matter = _FRONT_MATTER.match(text)
-    own = _FRONT_MATTER.sub("", without_regions(body), count=1)
+    own = without_regions(body)
+    while _FRONT_MATTER.match(own):
+        own = _FRONT_MATTER.sub("", own, count=1).lstrip()
     document = (matter.group() if matter else "") + own.strip() + "\n"
     for name in _NAMES:
         if _pattern(name).search(text):
