@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from whet.gate import Interval
 from whet.training import Report
@@ -101,7 +101,7 @@ def _epochs(course: Course, scale: _Scale) -> Markup:
     place = 1
     for epoch, group in groupby(course.points, key=lambda point: point.epoch):
         held = len(list(group))
-        left, room = (place - 0.0) / scale.places, held / scale.places
+        left, room = place / scale.places, held / scale.places
         name = f"epoch {epoch}" if room > 0.2 else str(epoch) if room > 0.05 else ""
         edge = tag("line", x1=percent(left), x2=percent(left), y1=_TOP - 14, y2=_BASE)
         said = tag("text", name, x=percent(left + room / 2), y=_TOP - 12, text_anchor="middle")
@@ -113,7 +113,7 @@ def _epochs(course: Course, scale: _Scale) -> Markup:
 def _played(course: Course, scale: _Scale) -> Markup:
     """The batches that steps played: noisy, and not what anything was decided by."""
     known = [(point.record + 1, point.played) for point in course.points if point.played is not None]
-    pieces = zip(known, known[1:], strict=False)
+    pieces = pairwise(known)
     return tag(
         "g",
         *(tag("line", x1=scale.x(a), y1=scale.y(u), x2=scale.x(b), y2=scale.y(v)) for (a, u), (b, v) in pieces),
@@ -128,7 +128,7 @@ def _stairs(course: Course, scale: _Scale, class_: str, score: Callable[[Point],
     flat = [tag("line", x1=scale.x(a), x2=scale.x(b), y1=scale.y(v), y2=scale.y(v)) for a, b, v in spans]
     ups = [
         tag("line", x1=scale.x(b), x2=scale.x(b), y1=scale.y(v), y2=scale.y(w))
-        for (_, b, v), (_, _, w) in zip(spans, spans[1:], strict=False)
+        for (_, b, v), (_, _, w) in pairwise(spans)
     ]
     return tag("g", *flat, *ups, class_=f"stairs {class_}")
 

@@ -7,8 +7,9 @@ from html import escape
 
 _VOID = frozenset({"br", "hr", "input", "meta"})
 _UNSEEN = {
-    **{code: "�" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0)) if chr(code) not in "\t\n"},
-    **{code: "�" for code in (*range(0xD800, 0xE000), 0xFFFE, 0xFFFF)},
+    **dict.fromkeys((*range(0x20), *range(0x7F, 0xA0), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF), "�"),
+    ord("\t"): "\t",
+    ord("\n"): "\n",
     ord("\r"): "␍",
     # These turn the reading order around, so that a line can show what it does not say.
     **{code: f"⟨U+{code:04X}⟩" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))},
@@ -30,7 +31,7 @@ def many(parts: Iterable[str]) -> Markup:
     return Markup("".join(text(part) for part in parts))
 
 
-def tag(name: str, *children: str, **attributes: str | float | bool | None) -> Markup:
+def tag(name: str, /, *children: str, **attributes: str | float | bool | None) -> Markup:
     """One element. `class_` and `aria_label` are `class` and `aria-label`; False and None leave an attribute out."""
     written = "".join(_attribute(key, value) for key, value in attributes.items())
     return Markup(f"<{name}{written}>" if name in _VOID else f"<{name}{written}>{many(children)}</{name}>")

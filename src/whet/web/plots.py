@@ -1,4 +1,4 @@
-"""Small drawings that stand beside the numbers that they repeat. As wide as there is room; hidden from readers aloud."""
+"""Small drawings beside the numbers that they repeat, as wide as there is room. Screen readers pass them over."""
 
 from __future__ import annotations
 

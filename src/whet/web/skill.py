@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 from whet.training import Report, StepRecord
@@ -43,7 +43,7 @@ def _summary(files: Sequence[FileRows], way: Sequence[Version]) -> str:
 
 
 def _file(report: Report, way: Sequence[Version], found: FileRows) -> Markup:
-    groups = [(by, list(rows)) for by, rows in groupby(_with_blanks(found.rows), key=lambda row: row.by)]
+    groups = [(by, list(rows)) for by, rows in groupby(found.rows, key=lambda row: row.by)]
     shown: list[Markup] = []
     for place, (by, rows) in enumerate(groups):
         if by:
@@ -51,11 +51,6 @@ def _file(report: Report, way: Sequence[Version], found: FileRows) -> Markup:
         else:
             shown.append(_unchanged(rows, first=place == 0, last=place == len(groups) - 1))
     return tag("div", tag("h3", tag("code", found.path)), tag("div", *shown, class_="diff"), class_="file")
-
-
-def _with_blanks(rows: Sequence[Row]) -> Iterator[Row]:
-    """An empty line between two lines of one change is shown as part of it, not as something kept."""
-    yield from rows
 
 
 def _unchanged(rows: Sequence[Row], *, first: bool, last: bool) -> Markup:

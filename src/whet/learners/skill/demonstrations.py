@@ -34,7 +34,7 @@ from whet.learners.skill.settings import SkillSettings
 EXAMPLES = "## Examples"
 RULES = "## Rules"
 _LONGEST = 600
-"""Letters of a task or an answer; a longer one is no example for a prompt."""
+"""Letters of a task or an answer that an example shows."""
 
 
 class Demonstrator:
@@ -78,10 +78,10 @@ class Demonstrator:
 
 
 def _examples(played: Sequence[Trajectory], step: bytes) -> list[Edit]:
-    """What failed and has a right answer goes first, then what was passed; kinds in turn, so that none is forgotten."""
+    """What failed and has a right answer goes first, then what was passed best; kinds in turn, so none is forgotten."""
     order = list(played)
     Random(seed_from(step, "examples")).shuffle(order)
-    order.sort(key=lambda trajectory: trajectory.hard)
+    order.sort(key=lambda trajectory: (trajectory.hard, -trajectory.soft))
     seen: Counter[str] = Counter()
     ranked: list[tuple[int, int, Edit]] = []
     for position, trajectory in enumerate(order):
@@ -96,8 +96,11 @@ def _shown(played: Trajectory) -> Edit | None:
     verdict = played.verdict
     told = played.messages[0].text.strip() if played.messages else ""
     right = (verdict.reference or (played.answer if verdict.hard else "")).strip() if verdict else ""
-    if not told or not right or max(len(told), len(right)) > _LONGEST or len(played.messages) > 2:
+    if not told or not right or len(right) > _LONGEST or len(played.messages) > 2:
         return None
+    if len(told) > _LONGEST:
+        # What tells one task of a world from another mostly stands at its end.
+        told = f"… {told[-_LONGEST:]}"
     source = Source.SUCCESS if played.hard else Source.FAILURE
     return Edit("append", EXAMPLES, without_markers(f"Task: {told}\nAnswer: {right}"), source=source, support=1)
 
