@@ -239,6 +239,7 @@ def test_a_function_that_cannot_be_imported_is_told_with_its_line(project: Any) 
         project.questions({"question": "q", "answer": 1}, scorer={"use": "python", "function": "score.py:f"})
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_rows_are_one_pass(project: Any) -> None:
     lines = (f'{{"id": "t{n}", "question": "What is {n} and one more?", "answer": {n + 1}}}\n' for n in range(100_000))
     project.write("big.jsonl", "".join(lines))

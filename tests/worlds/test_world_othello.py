@@ -45,6 +45,7 @@ def _encloses(own: set[str], other: set[str], column: int, row: int, dx: int, dy
             return name in own and between > 0
 
 
+@pytest.mark.slow
 @given(st.integers())
 def test_whole_random_games_keep_the_rules(seed: int) -> None:
     rng, position, discs = random.Random(seed), rules.start(), 4
@@ -65,6 +66,7 @@ def test_squares_are_named_and_found_again(place: int) -> None:
     assert rules.bit(rules.square(1 << place)) == 1 << place
 
 
+@pytest.mark.slow
 def test_opponents_are_of_several_strengths() -> None:
     def black_wins(black: Opponent, white: Opponent, seed: int) -> bool:
         rng, position, black_moves = random.Random(seed), rules.start(), True

@@ -35,8 +35,7 @@ def page_of(folder: Path, report: Report, note: str = "") -> str:
 
 def gather_facts(reader: RunReader, report: Report, note: str = "") -> Facts:
     wanted = sorted({report.start, *(record.current for record in report.steps)})
-    found = (reader.policy(fingerprint) for fingerprint in wanted)
-    skills = {policy.fingerprint: policy.skill.files for policy in found if policy is not None}
+    skills = {name: policy.skill.files for name in wanted if (policy := reader.policy(name)) is not None}
     before, best = (_first_tries(reader, policy) for policy in (report.start, report.best))
     return Facts(
         start_skill=skills.get(report.start, {}),
