@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from whet.cli.loading import find_folder
+from whet.cli.numbers import plural
 from whet.cli.options import examples, json_option, project_option, run_argument
 from whet.cli.output import print_json
 from whet.cli.standing import Standing, State, lineage_of, read_standing, report_of, settings_of, skill_of
@@ -87,7 +88,7 @@ def report_so_far(folder: Path, reader: RunReader, standing: Standing) -> Report
         metric=config.gate.metric,
         rule=config.gate.rule,
         steps_planned=standing.planned or standing.steps,
-        stopped=_note(standing).rstrip("."),
+        stopped=f"it is not at its end, but at {_done(standing)}",
         steps=tuple(records),
         start=lineage.start,
         best=lineage.best,
@@ -110,8 +111,12 @@ def _baseline(reader: RunReader, start: str, records: list[StepRecord], config: 
 
 
 def _note(standing: Standing) -> str:
-    planned = f" of {standing.planned}" if standing.planned else ""
-    done = f"{standing.steps}{planned} {'step' if standing.steps == 1 and not planned else 'steps'}"
     if standing.state is State.RUNNING:
-        return f"Not at its end: the run is being trained, and has done {done} so far."
-    return f"Not at its end: the run was interrupted after {done}. `whet train` goes on with it."
+        return f"Not at its end: the run is being trained, and has done {_done(standing)}."
+    return f"Not at its end: the run was interrupted after {_done(standing)}. `whet train` goes on with it."
+
+
+def _done(standing: Standing) -> str:
+    if standing.planned is None:
+        return plural(standing.steps, "step")
+    return f"{standing.steps} of {plural(standing.planned, 'step')}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from math import ceil, sqrt
 from random import Random
 from statistics import NormalDist, fmean
@@ -102,6 +103,7 @@ def rule_on(rule: Rule, candidate: dict[str, float], incumbent: dict[str, float]
     return step.accepted, evidence.added
 
 
+@lru_cache(maxsize=1 << 16)
 def _needed(count: int, level: float) -> int:
     """The least number of better ones among `count` differing ones that is significant."""
     # The normal approximation is off by one or two at most; from there the exact tail decides.

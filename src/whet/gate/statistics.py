@@ -14,8 +14,8 @@ _Z95 = 1.959963984540054
 _NORMAL = NormalDist()
 _GRID = 10_000
 """Differences are tested in ten-thousandths, so that sums are whole numbers and can be counted."""
-_SLOTS = 1 << 17
-"""Different sums that an exact count may have to hold; beyond, the grid gets coarser, and the test stays exact on it."""
+_COUNTING = 1 << 23
+"""Bits that an exact count may take. Where they do not suffice the grid gets coarser, and the test stays exact on it."""
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -61,7 +61,21 @@ def binomial_tail(k: int, n: int, p: float) -> float:
     """The chance of `k` or more of `n`."""
     if k <= 0:
         return 1.0
-    return min(1.0, math.fsum(binomial_point(i, n, p) for i in range(k, n + 1)))
+    if k > n:
+        return 0.0
+    if p in (0.0, 1.0):
+        return p
+    if k <= n * p:
+        # The other tail is the short one.
+        return max(0.0, 1.0 - binomial_tail(n - k + 1, n, 1.0 - p))
+    term = total = binomial_point(k, n, p)
+    odds = p / (1.0 - p)
+    for i in range(k, n):
+        term *= (n - i) / (i + 1) * odds
+        total += term
+        if term < total * 1e-17:
+            break
+    return min(1.0, total)
 
 
 def binomial_test(k: int, n: int, p: float = 0.5, side: Side = Side.BOTH) -> float:
@@ -161,7 +175,8 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 def _on_grid(differences: Sequence[float]) -> list[int]:
     spread = math.fsum(abs(d) for d in differences)
-    grid = min(float(_GRID), _SLOTS / spread) if spread else 1.0
+    slots = max(4096, _COUNTING // (len(differences) + 1))
+    grid = min(float(_GRID), slots / spread) if spread else 1.0
     counted = [round(d * grid) for d in differences]
     step = math.gcd(*counted) or 1
     return [d // step for d in counted]

@@ -81,6 +81,10 @@ def sent_calls(timing: Timing) -> Markup:
     """With what retries, second sendings and deaths of the process added."""
     if not timing.spending:
         return tables.section("sent", "What was sent", tag("p", "No call was sent.", class_="empty"))
+    sent = sum(line.attempts for line in timing.spending)
+    if sent == sum(line.answers for line in timing.spending):
+        said = f"{plural(sent, 'call was', 'calls were')} sent, and each was answered at its first sending."
+        return tables.section("sent", "What was sent", tag("p", said))
     rows = [_sent_row([line]) for line in timing.spending]
     sums = ("all", "", *_sent_row(timing.spending)[2:])
     notes = tables.bullets(_wasted(timing.spending), "fine")
@@ -123,14 +127,14 @@ _TIME = (
 
 def time_spent(timing: Timing) -> Markup:
     """Calls wait at the same time, so their times add up to more than the clock shows."""
-    said = f"Processes worked on the run for {duration(timing.seconds)}, until {moment(timing.at)}."
+    said = f"Processes worked on the run for {_short_duration(timing.seconds)}, until {moment(timing.at)}."
     spent = sum(line.seconds for line in timing.spending)
     parts = [tag("p", said, class_="lead")]
     if spent:
         order = {purpose: place for place, purpose in enumerate(STAGES)}
         lines = sorted(timing.spending, key=lambda line: (order.get(line.purpose, len(order)), line.purpose, line.role))
         rows = [_time_row(line, spent) for line in lines]
-        sums = ("all", "", duration(spent), "", "")
+        sums = ("all", "", _short_duration(spent), "", "")
         parts.append(tables.table("Time in calls, added up: many wait at once", _TIME, rows, sums))
     return tables.section("time", "Time", *parts, _failures(timing))
 
@@ -139,14 +143,16 @@ def _time_row(line: SpendingLine, spent: float) -> tuple[str, ...]:
     return (
         STAGES.get(line.purpose, "other"),
         f"{line.role}: {spaced(line.purpose)}",
-        duration(line.seconds),
+        _short_duration(line.seconds),
         _short_duration(line.seconds / line.attempts) if line.attempts else "",
         plots.bar_plot(line.seconds / spent),
     )
 
 
 def _short_duration(seconds: float) -> str:
-    return f"{1000 * seconds:.0f} ms" if seconds < 1 else duration(seconds)
+    if seconds >= 1:
+        return duration(seconds)
+    return f"{1000 * seconds:.0f} ms" if seconds >= 0.01 else f"{1000 * seconds:.1f} ms"
 
 
 def _failures(timing: Timing) -> Markup:

@@ -22,6 +22,9 @@ _TICKS = 10
 _CROWDED = 60
 """From so many records on, only what was kept gets a whisker."""
 
+_WORD_ROOM, _NUMBER_ROOM = 0.15, 0.04
+"""The share of the width that "epoch 1" and "1" need on a phone."""
+
 _SHAPES = {
     "accepted": tag("circle", r=5),
     "rejected": tag("path", d="M-4 -4 4 4M-4 4 4 -4"),
@@ -30,6 +33,7 @@ _SHAPES = {
     "skipped": tag("path", d="M0 -4 0 4"),
     "began": tag("rect", x=-4.5, y=-4.5, width=9, height=9),
 }
+_CAP = tag("path", d="M-4 0H4")
 _MEANINGS = {
     "accepted": "accepted",
     "rejected": "rejected",
@@ -46,6 +50,7 @@ def learning_curve(course: Course, report: Report) -> Markup:
         "svg",
         tag("title", "Learning curve", id="curve-title"),
         tag("desc", told(course, report), id="curve-desc"),
+        _shapes(),
         _grid(scale),
         _epochs(course, scale),
         _played(course, scale),
@@ -60,7 +65,8 @@ def learning_curve(course: Course, report: Report) -> Markup:
         role="img",
         aria_labelledby="curve-title curve-desc",
     )
-    return tag("figure", tag("div", drawing, class_="drawing"), _legend(course), class_="learning")
+    what = tag("p", "Score on the selection tasks", class_="what")
+    return tag("figure", what, tag("div", drawing, class_="drawing"), _legend(course), class_="learning")
 
 
 class _Scale:
@@ -97,28 +103,28 @@ def _grid(scale: _Scale) -> Markup:
 
 def _epochs(course: Course, scale: _Scale) -> Markup:
     """A line where an epoch begins, and its number where there is room for it."""
+    held = [(epoch, len(list(group))) for epoch, group in groupby(course.points, key=lambda point: point.epoch)]
+    whole = min(count for _, count in held) > _WORD_ROOM * scale.places
     drawn: list[Markup] = []
     place = 1
-    for epoch, group in groupby(course.points, key=lambda point: point.epoch):
-        held = len(list(group))
-        left, room = place / scale.places, held / scale.places
-        name = f"epoch {epoch}" if room > 0.2 else str(epoch) if room > 0.05 else ""
-        edge = tag("line", x1=percent(left), x2=percent(left), y1=_TOP - 14, y2=_BASE)
-        said = tag("text", name, x=percent(left + room / 2), y=_TOP - 12, text_anchor="middle")
-        drawn.append(tag("g", edge, said if name else "", class_="epoch-mark"))
-        place += held
+    for epoch, count in held:
+        named = (
+            f"epoch {epoch}" if whole or len(held) == 1 else str(epoch) if count > _NUMBER_ROOM * scale.places else ""
+        )
+        left, middle = percent(place / scale.places), percent((place + count / 2) / scale.places)
+        edge = tag("line", x1=left, x2=left, y1=_TOP - 14, y2=_BASE)
+        said = tag("text", named, x=middle, y=_TOP - 12, text_anchor="middle") if named else ""
+        drawn.append(tag("g", edge, said, class_="epoch-mark"))
+        place += count
     return many(drawn)
 
 
 def _played(course: Course, scale: _Scale) -> Markup:
     """The batches that steps played: noisy, and not what anything was decided by."""
-    known = [(point.record + 1, point.played) for point in course.points if point.played is not None]
-    pieces = pairwise(known)
-    return tag(
-        "g",
-        *(tag("line", x1=scale.x(a), y1=scale.y(u), x2=scale.x(b), y2=scale.y(v)) for (a, u), (b, v) in pieces),
-        class_="played",
-    )
+    known = ((point.record + 1, point.played) for point in course.points if point.played is not None)
+    size = 1.25 if scale.crowded else 2.25
+    dots = (tag("circle", cx=scale.x(place), cy=scale.y(passed), r=size) for place, passed in known)
+    return tag("g", *dots, class_="played")
 
 
 def _stairs(course: Course, scale: _Scale, class_: str, score: Callable[[Point], float | None]) -> Markup:
@@ -151,16 +157,21 @@ def _whiskers(course: Course, scale: _Scale) -> Markup:
 
 
 def _whisker(scale: _Scale, place: int, found: Interval, class_: str) -> Markup:
-    x = scale.x(place)
-    return tag("line", x1=x, x2=x, y1=scale.y(found.low), y2=scale.y(found.high), class_=f"interval {class_}")
+    x, low, high = scale.x(place), scale.y(found.low), scale.y(found.high)
+    caps = () if scale.crowded else (tag("use", href="#mark-cap", x=x, y=y) for y in (low, high))
+    return tag("g", tag("line", x1=x, x2=x, y1=low, y2=high), *caps, class_=f"interval {class_}")
 
 
 def _markers(course: Course, scale: _Scale) -> Markup:
-    shapes = tag("defs", *(tag("g", shape, id=f"mark-{name}") for name, shape in _SHAPES.items()))
     drawn = [_marker(scale, point) for point in course.points]
     if course.start is not None:
         drawn.insert(0, _mark("began", scale.x(0), scale.y(course.start), f"Start: {course.start:.3f}"))
-    return many([shapes, *drawn])
+    return many(drawn)
+
+
+def _shapes() -> Markup:
+    shapes = {**_SHAPES, "cap": _CAP}
+    return tag("defs", *(tag("g", shape, id=f"mark-{name}") for name, shape in shapes.items()))
 
 
 def _marker(scale: _Scale, point: Point) -> Markup:
@@ -202,7 +213,6 @@ def _legend(course: Course) -> Markup:
     marks = [name for name in _SHAPES if name in shapes]
     return tag(
         "figcaption",
-        tag("span", "Score on the selection tasks", class_="what"),
         tag(
             "ul",
             *(tag("li", _key_line(name), said) for name, said in lines),
@@ -218,7 +228,11 @@ def _counted(name: str, shapes: Sequence[str]) -> str:
 
 def _key_line(name: str) -> Markup:
     class_ = {"interval": "interval accepted", "played": "played"}.get(name, f"stairs {name}")
-    line = tag("line", x1=11, x2=11, y1=1, y2=15) if name == "interval" else tag("line", x1=0, x2=22, y1=8, y2=8)
+    line = tag("line", x1=0, x2=22, y1=8, y2=8)
+    if name == "interval":
+        line = tag("path", d="M11 1V15M7 1H15M7 15H15")
+    elif name == "played":
+        line = tag("circle", cx=11, cy=8, r=2.25)
     return tag("svg", tag("g", line, class_=class_), class_="curve key", width=22, height=16, aria_hidden="true")
 
 

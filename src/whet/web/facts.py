@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from whet.core import Split
 from whet.store import FailureLine, SpendingLine
 from whet.training import Comparison
 
@@ -20,7 +19,6 @@ class ChangedTask(msgspec.Struct, frozen=True):
     after: str
     feedback: str
     """What the world said of the answer that did not pass."""
-    split: Split = Split.TEST
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -30,6 +28,9 @@ class Facts(msgspec.Struct, frozen=True):
     skills: dict[str, dict[str, str]] = {}
     """Files of the policies that steps began with, by fingerprint."""
     changed: tuple[ChangedTask, ...] = ()
+    """Some of the test tasks that the best policy does otherwise than the starting one."""
+    kinds: dict[str, str] = {}
+    """Of all of them, by task."""
     last: Comparison | None = None
     """The last policy against the starting one, where it is neither that nor the best."""
     note: str = ""

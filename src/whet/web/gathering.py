@@ -41,6 +41,7 @@ def gather_facts(reader: RunReader, report: Report, note: str = "") -> Facts:
         start_skill=skills.get(report.start, {}),
         skills=skills,
         changed=_changed(report.comparison, before, best),
+        kinds=_kinds(report.comparison, before),
         last=_last(reader, report, before),
         note=note,
     )
@@ -80,6 +81,11 @@ def _changed(found: Comparison | None, before: Played, after: Played) -> tuple[C
     return tuple(
         _change(before[task], after[task], broken=task in broke) for task in named if task in before and task in after
     )
+
+
+def _kinds(found: Comparison | None, before: Played) -> dict[str, str]:
+    changed = () if found is None else (*found.fixed, *found.broke)
+    return {task: before[task].kind for task in changed if task in before}
 
 
 def _change(before: Trajectory, after: Trajectory, *, broken: bool) -> ChangedTask:

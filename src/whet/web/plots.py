@@ -19,8 +19,9 @@ def interval_plot(rate: float, found: Interval, class_: str) -> Markup:
 
 def move_plot(before: float, after: float) -> Markup:
     """From a hollow point to a filled one."""
-    way = tag("line", x1=percent(before), x2=percent(after), y1=_MIDDLE, y2=_MIDDLE, class_="way")
-    return _strip(_axis(), way, _dot(before, "start"), _dot(after, "best"))
+    class_ = "worse" if after < before else "best"
+    way = tag("line", x1=percent(before), x2=percent(after), y1=_MIDDLE, y2=_MIDDLE, class_=f"way {class_}")
+    return _strip(_axis(), way, _dot(before, "start"), _dot(after, class_))
 
 
 def bar_plot(share: float) -> Markup:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from whet.core import Score, Split, dollars
 from whet.gate import wilson
@@ -13,10 +13,16 @@ from whet.web import plots, tables
 from whet.web.facts import ChangedTask, Facts
 from whet.web.markup import Markup, tag, text
 from whet.web.outcomes import Outcome, count, count_steps, outcome_of
-from whet.web.words import interval, plural, sentence, share, signed_interval, whole
+from whet.web.words import in_order, interval, plural, sentence, share, signed_interval, whole
 
 _OPEN_UP_TO = 8
 """Changed tasks that are shown without being asked for."""
+
+
+_METHOD = (
+    "Nothing was learned or chosen on these tasks: each policy played them once. Differences are taken task by task;"
+    " p is how often so uneven a split of fixed and broken tasks would come by chance."
+)
 
 
 def headline(report: Report, facts: Facts) -> Markup:
@@ -45,7 +51,7 @@ def _verdict(report: Report) -> tuple[str, str]:
 def _notes(report: Report, facts: Facts) -> list[str]:
     if facts.note:
         return [facts.note]
-    return [f"Stopped early: {sentence(report.stopped)}"] if report.stopped else []
+    return [f"Stopped early: {report.stopped.rstrip('.')}."] if report.stopped else []
 
 
 def _tiles(report: Report) -> Markup:
@@ -104,42 +110,48 @@ def test_results(report: Report, facts: Facts) -> Markup:
     return tables.section(
         "test",
         "On the test tasks",
-        tag("p", _claim(report, facts), class_="lead"),
+        tag("p", _METHOD, class_="lead"),
         _scores(report),
+        _differences(report, facts),
         _paired(report),
         _by_kind(report, facts),
     )
 
 
-def _claim(report: Report, facts: Facts) -> str:
-    """What the paired differences say, also of the last policy where it is another one."""
-    said: list[str] = []
-    if report.comparison is not None and report.best != report.start:
-        said.append(_difference("best", report.comparison))
-    if facts.last is not None:
-        said.append(_difference("last", facts.last))
-    return " ".join(said) or "Only one policy was played: there is nothing to compare."
+_DIFFERENCES = (
+    tables.words("Policy"),
+    *(tables.numbers(name) for name in ("Difference, 95% interval", "Fixed", "Broken", "Exact p")),
+    tables.words("Better?"),
+)
 
 
-def _difference(name: str, found: Comparison) -> str:
-    """A difference is claimed only if the whole interval is on one side of 0."""
-    numbers = f"{found.gain:+.3f}, 95% interval {signed_interval(found.interval)}, exact p {found.p:.2g}"
-    changed = f"{len(found.fixed)} fixed, {len(found.broke)} broken"
-    if found.shown:
-        said = f"The {name} policy is better than the start"
-    elif found.interval.high < 0.0:
-        said = f"The {name} policy is worse than the start"
-    else:
-        said = f"A difference of the {name} policy from the start is not shown"
-    return f"{said}: {numbers}; {changed}."
+def _differences(report: Report, facts: Facts) -> Markup:
+    """Task by task. A difference is claimed only if the whole interval is on one side of 0."""
+    best = report.comparison if report.best != report.start else None
+    found = [(name, one) for name, one in (("best", best), ("last", facts.last)) if one is not None]
+    if not found:
+        return Markup("")
+    names = {"best": names_of(report, report.best), "last": "last"}
+    rows = [_difference(names[name], one) for name, one in found]
+    return tables.table("Differences from the start, task by task", _DIFFERENCES, rows)
+
+
+def _difference(name: str, found: Comparison) -> tuple[str, ...]:
+    better = "yes" if found.shown else "no, worse" if found.interval.high < 0.0 else "not shown"
+    changed = (str(len(found.fixed)), str(len(found.broke)))
+    gain = _with_interval(f"{found.gain:+.3f}", signed_interval(found.interval))
+    return (name, gain, *changed, f"{found.p:.2g}", better)
+
+
+def _with_interval(value: str, bounds: str) -> Markup:
+    return tag("span", value, " ", tag("small", bounds))
 
 
 _SCORES = (
     tables.words("Policy"),
     tables.words("Tasks"),
     tables.numbers("Passed"),
-    tables.numbers("Rate"),
-    tables.numbers("95% interval"),
+    tables.numbers("Rate, 95% interval"),
     tables.drawing("0 to 1"),
 )
 
@@ -156,8 +168,7 @@ def _score_row(report: Report, split: Split, score: PolicyScore) -> tuple[str, .
         names_of(report, score.policy),
         split,
         f"{score.passed} of {score.count}",
-        share(score.hard),
-        interval(score.interval),
+        _with_interval(share(score.hard), interval(score.interval)),
         plots.interval_plot(score.hard, score.interval, class_),
     )
 
@@ -194,10 +205,10 @@ def _by_kind(report: Report, facts: Facts) -> Markup:
         tables.words("Kind"),
         tables.numbers("Tasks"),
         *(tables.numbers(f"{name.capitalize()}, 95% interval") for name in names),
-        *((tables.numbers("Fixed"), tables.numbers("Broken"), tables.drawing("Start to best")) if others else ()),
+        *((tables.numbers("Fixed / broken"), tables.drawing("Start to best")) if others else ()),
     )
-    counts = _changes_by_kind(report.comparison, facts.changed)
-    rows = [_kind_row(kind, [start, *others], counts) for kind in sorted(start.by_kind)]
+    counts = _changes_by_kind(report.comparison, facts.kinds)
+    rows = [_kind_row(kind, [start, *others], counts) for kind in sorted(start.by_kind, key=in_order)]
     return tables.table("By kind of task", columns, rows)
 
 
@@ -208,20 +219,16 @@ def _kind_row(
     cells = (kind, str(found[0].count), *(_rate(score) for score in found))
     if len(scores) == 1:
         return cells
-    fixed, broke = ("?", "?") if counts is None else (str(counts[0][kind]), str(counts[1][kind]))
-    return (*cells, fixed, broke, plots.move_plot(found[0].hard, found[1].hard))
+    changed = "not known" if counts is None else f"{counts[0][kind]} / {counts[1][kind]}"
+    return (*cells, changed, plots.move_plot(found[0].hard, found[1].hard))
 
 
 def _rate(score: Score) -> Markup:
-    bounds = interval(wilson(round(score.hard * score.count), score.count))
-    return tag("span", share(score.hard), " ", tag("small", bounds))
+    return _with_interval(share(score.hard), interval(wilson(round(score.hard * score.count), score.count)))
 
 
-def _changes_by_kind(
-    found: Comparison | None, changed: Sequence[ChangedTask]
-) -> tuple[Counter[str], Counter[str]] | None:
+def _changes_by_kind(found: Comparison | None, kinds: Mapping[str, str]) -> tuple[Counter[str], Counter[str]] | None:
     """Only if the kind of each task that changed is known."""
-    kinds = {change.task: change.kind for change in changed}
     if found is None or any(task not in kinds for task in (*found.fixed, *found.broke)):
         return None
     return Counter(kinds[task] for task in found.fixed), Counter(kinds[task] for task in found.broke)

@@ -43,7 +43,7 @@ def _summary(files: Sequence[FileRows], way: Sequence[Version]) -> str:
 
 
 def _file(report: Report, way: Sequence[Version], found: FileRows) -> Markup:
-    groups = [(by, list(rows)) for by, rows in groupby(found.rows, key=lambda row: row.by)]
+    groups = _groups(found.rows)
     shown: list[Markup] = []
     for place, (by, rows) in enumerate(groups):
         if by:
@@ -51,6 +51,20 @@ def _file(report: Report, way: Sequence[Version], found: FileRows) -> Markup:
         else:
             shown.append(_unchanged(rows, first=place == 0, last=place == len(groups) - 1))
     return tag("div", tag("h3", tag("code", found.path)), tag("div", *shown, class_="diff"), class_="file")
+
+
+def _groups(rows: Sequence[Row]) -> list[tuple[int, list[Row]]]:
+    """Neighbouring rows of one version. Empty lines alone are no change to tell of: they go with what is above them."""
+    groups: list[tuple[int, list[Row]]] = []
+    for by, group in groupby(rows, key=lambda row: row.by):
+        found = list(group)
+        above = groups[-1][0] if groups else -1
+        empty = not any(row.text.strip() for row in found)
+        if by == above or (by and above > 0 and empty):
+            groups[-1][1].extend(found)
+        else:
+            groups.append((by, found))
+    return groups
 
 
 def _unchanged(rows: Sequence[Row], *, first: bool, last: bool) -> Markup:
@@ -79,9 +93,9 @@ def _origin(report: Report, origin: Origin, lines: Sequence[str]) -> Markup:
 
 
 def _support(record: StepRecord, lines: Sequence[str]) -> Markup:
-    known = list(dict.fromkeys(learned_from(edit).removeprefix(", ") for edit in edits_behind(record, lines)))
-    said = "; ".join(line for line in known if line)
-    return tag("p", sentence(said), class_="fine") if said else Markup("")
+    known = dict.fromkeys(learned_from(edit) for edit in edits_behind(record, lines))
+    said = "; ".join(line.removeprefix(", learned ") for line in known if line)
+    return tag("p", f"Learned {said}.", class_="fine") if said else Markup("")
 
 
 def _lines(rows: Sequence[Row]) -> Markup:

@@ -26,7 +26,7 @@ def steps(report: Report) -> Markup:
     epochs = groupby(enumerate(report.steps), key=lambda numbered: numbered[1].epoch)
     opened = len(report.steps) <= _FEW
     shown = [_epoch(epoch, list(records), opened) for epoch, records in epochs]
-    return tables.section("steps", "Steps", _filter(), *shown)
+    return tables.section("steps", "Steps", _filter() if len(report.steps) > 1 else "", *shown)
 
 
 def _filter() -> Markup:
@@ -125,7 +125,19 @@ def _ruling(record: StepRecord) -> Markup:
 def _patterns(patterns: Sequence[FailurePattern]) -> Markup:
     if not patterns:
         return Markup("")
-    return _part("Failure patterns", tables.bullets(_pattern(pattern) for pattern in patterns))
+    return _part("Failure patterns", tables.bullets(_pattern(pattern) for pattern in _joined(patterns)))
+
+
+def _joined(patterns: Sequence[FailurePattern]) -> list[FailurePattern]:
+    """Reflections on several batches name the same pattern each: once is enough, the most frequent first."""
+    found: dict[tuple[str, str], FailurePattern] = {}
+    for pattern in patterns:
+        same = found.get((pattern.failure_type, pattern.description), FailurePattern(""))
+        tasks = tuple(dict.fromkeys((*same.task_ids, *pattern.task_ids)))
+        count = same.count + pattern.count
+        joined = FailurePattern(pattern.failure_type, pattern.description, tasks, count)
+        found[joined.failure_type, joined.description] = joined
+    return sorted(found.values(), key=lambda pattern: -pattern.count)
 
 
 def _pattern(pattern: FailurePattern) -> Markup:
@@ -138,11 +150,14 @@ def _pattern(pattern: FailurePattern) -> Markup:
 def _edits(record: StepRecord) -> Markup:
     if not record.edits:
         return Markup("")
-    return _part("Edits", tag("ol", *(tag("li", _edit(done)) for done in record.edits), class_="edits"))
+    return _part("Edits", tag("ol", *(tag("li", _edit(record, done)) for done in record.edits), class_="edits"))
 
 
-def _edit(done: EditResult) -> Markup:
+def _edit(record: StepRecord, done: EditResult) -> Markup:
     edit = done.edit
+    if record.kind is RecordKind.SLOW_UPDATE:
+        # Its target is the name of the region that holds the guidance, and no text of the skill.
+        return many([tag("p", tag("strong", "guidance"), f" in {edit.file}"), _change("", edit.content)])
     status = tag("span", spaced(done.status), class_="status" if done.status.changed else "status not-applied")
     note = tag("span", f" {done.note}", class_="fine") if done.note else ""
     line = tag("p", tag("strong", spaced(edit.op)), f" in {edit.file}{learned_from(edit)} ", status, note)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from whet.gate import Interval
@@ -44,6 +45,12 @@ def duration(seconds: float) -> str:
 def moment(at: float) -> str:
     """In one time zone for all, because the page travels."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC") if at else "-"
+
+
+def in_order(name: str) -> tuple[tuple[int, str], ...]:
+    """A key that sorts `kind2` before `kind10`."""
+    parts = re.findall(r"\d+|\D+", name)
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)
 
 
 def spaced(name: str) -> str:
