@@ -101,7 +101,9 @@ def environment(name: str) -> str:
 
 def write_tasks(folder: Path, world: SimulatedWorld) -> None:
     for split, name in SPLITS.items():
-        items = [{"id": task.id, "text": task.inputs["text"], "kind": task.kind} for task in world.tasks(split)]
+        items = [
+            {"id": task.id, "question": task.inputs["text"], "task_type": task.kind} for task in world.tasks(split)
+        ]
         (folder / name).mkdir(parents=True)
         (folder / name / "items.json").write_text(json.dumps(items))
 

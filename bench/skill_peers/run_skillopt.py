@@ -80,13 +80,13 @@ class SimulatedEnv(EnvAdapter):
             return list(workers.map(lambda item: play(item, skill_content, predictions), env_manager))
 
     def get_task_types(self) -> list[str]:
-        return sorted({item["kind"] for item in self.dataloader.train_items})
+        return sorted({item["task_type"] for item in self.dataloader.train_items})
 
 
 def play(item: dict[str, Any], skill: str, predictions: Path) -> dict[str, Any]:
-    said, _ = chat_target(system=skill, user=item["text"], stage="rollout")
-    right = said == f"code of {item['kind']}"
-    feedback = "" if right else f"wrong: {item['kind']} tasks want their code"
+    said, _ = chat_target(system=skill, user=item["question"], stage="rollout")
+    right = said == f"code of {item['task_type']}"
+    feedback = "" if right else f"wrong: {item['task_type']} tasks want their code"
     conversation = [{"role": "agent", "content": said}, {"role": "system", "content": feedback or "right"}]
     folder = predictions / item["id"]
     folder.mkdir(parents=True, exist_ok=True)
@@ -96,8 +96,8 @@ def play(item: dict[str, Any], skill: str, predictions: Path) -> dict[str, Any]:
         "hard": int(right),
         "soft": float(right),
         "predicted_answer": said,
-        "task_description": item["text"],
-        "task_type": item["kind"],
+        "task_description": item["question"],
+        "task_type": item["task_type"],
         "fail_reason": feedback,
         "n_turns": 1,
     }

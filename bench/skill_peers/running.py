@@ -26,7 +26,7 @@ class Asked:
     budget: int
     """Calls that the training may make; playing the test split is not counted."""
     tasks: Path
-    """Folders train, val and test, each with items.json: [{"id", "text", "kind"}, ...]."""
+    """Folders train, val and test, each with items.json: [{"id", "question", "task_type"}, ...], the names that SkillOpt knows."""
     skill: Path
     """The text to start from."""
     folder: Path

@@ -115,3 +115,17 @@ async def test_demonstrations_need_no_optimizer(tmp_path: Path) -> None:
     report = await run(tmp_path, "skill.teacher=demonstrations", "optimizer.model=''")
     assert {line.role for line in report.calls} == {"target"}
     assert any(step.edits for step in report.steps)
+
+
+async def test_tidying_drops_what_nothing_needs_and_never_what_something_does(tmp_path: Path) -> None:
+    for name in ("plain", "tidy"):
+        (tmp_path / name / "skill").mkdir(parents=True)
+        idle = "".join(f"Think well about thing {number}.\n" for number in range(6))
+        (tmp_path / name / "skill" / "SKILL.md").write_text(idle)
+    plain = await run(tmp_path / "plain", "skill.slow_update=false", "train.epochs=8")
+    tidy = await run(tmp_path / "tidy", "skill.slow_update=false", "skill.tidy=true", "train.epochs=8")
+    rulings = [step.ruling for step in tidy.steps if step.kind is RecordKind.TIDY and step.ruling]
+    assert {ruling.accepted for ruling in rulings} == {True, False}, "an idle rule went, a needed one did not"
+    assert all(ruling.accepted == (ruling.candidate >= ruling.incumbent) for ruling in rulings)
+    assert tidy.test[-1].hard >= plain.test[-1].hard
+    assert len(tidy.skill["SKILL.md"]) < len(plain.skill["SKILL.md"])

@@ -26,6 +26,8 @@ def label(record: StepRecord) -> str:
             return str(record.number)
         case RecordKind.SLOW_UPDATE:
             return f"epoch {record.epoch}"
+        case RecordKind.TIDY:
+            return f"tidy {record.epoch}"
         case RecordKind.LAST:
             return "last"
 
@@ -36,6 +38,8 @@ def heading(record: StepRecord) -> str:
             return f"step {record.number}, epoch {record.epoch}"
         case RecordKind.SLOW_UPDATE:
             return f"end of epoch {record.epoch}: guidance from comparing with the epoch before"
+        case RecordKind.TIDY:
+            return f"end of epoch {record.epoch}: what could go"
         case RecordKind.LAST:
             return "end of the run: the last policy, which no ruling had seen"
 

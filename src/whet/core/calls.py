@@ -28,6 +28,7 @@ class Purpose(StrEnum):
     SLOW_UPDATE = "slow_update"
     MEMORY = "memory"
     CONSOLIDATE = "consolidate"
+    TIDY = "tidy"
     CHECK = "check"
 
 

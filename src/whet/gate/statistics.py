@@ -15,7 +15,7 @@ _NORMAL = NormalDist()
 _GRID = 10_000
 """Differences are tested in ten-thousandths, so that sums are whole numbers and can be counted."""
 _COUNTING = 1 << 23
-"""Bits that an exact count may take. Where they do not suffice the grid gets coarser, and the test stays exact on it."""
+"""Bits that an exact count may take. Beyond them the grid gets coarser, and the test is exact on that."""
 
 
 class Interval(msgspec.Struct, frozen=True):

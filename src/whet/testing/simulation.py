@@ -110,6 +110,10 @@ def _other_answer(text: str, chance: Random) -> str:
         return _fenced({"reasoning": "seen", "meta_skill_content": "Rules that name a code help."})
     if '"change_summary"' in text and "## The suggestions" in text:
         return _fenced({"new_skill": "\n".join([skill, *(item["instruction"] for item in items)])})
+    if "## The skill document" in text and "what can go" in text[:200]:
+        lines = re.findall(r"^(?:Think well about .*|For .* tasks, .*)$", skill, re.MULTILINE)
+        gone = chance.sample(lines, min(1, len(lines)))
+        return _fenced({"reasoning": "a guess", "edits": [{"op": "delete", "target": line} for line in gone]})
     if "## The reminders" in text:
         return _fenced({"appendix_notes": ["Follow every rule."]})
     return _fenced({"reasoning": "each once", _item_name(text): _distinct(items)})

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
+
 from whet.core import Policy, Priority, Purpose, Ruling, Task, Trajectory
 from whet.gate import Arm, Ask, Evidence, PlannedPlay, make_rule
 from whet.rollout import Engine
@@ -70,3 +72,15 @@ async def play_all(
         for _ in range(min(width, len(tasks))):
             workers.create_task(work())
     return [trajectory for trajectory in played if trajectory is not None]
+
+
+def not_worse(measured: Ruling, best: float | None) -> Ruling:
+    """The ruling on a shorter candidate that was measured in full: it is taken unless something is lost."""
+    accepted = measured.candidate >= measured.incumbent
+    lost = f"it scores {measured.candidate:.4f}, the longer one {measured.incumbent:.4f}"
+    return msgspec.structs.replace(
+        measured,
+        accepted=accepted,
+        new_best=accepted and (best is None or measured.candidate >= best),
+        reason=f"nothing is lost: {lost}" if accepted else f"something is lost: {lost}",
+    )

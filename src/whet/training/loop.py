@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from whet.core import (
     BudgetExhausted,
     Policy,
@@ -31,7 +33,7 @@ from whet.learners.skill import Advisor, Demonstrator, EpochEnd, SkillLearner, T
 from whet.store import DecisionRow, MetaRow, PolicyRow
 from whet.training.config import Config
 from whet.training.folder import BEST
-from whet.training.judging import judge, play_all
+from whet.training.judging import judge, not_worse, play_all
 from whet.training.monitor import Monitor, Silent, Stage
 from whet.training.records import RecordKind, Report, StepRecord
 from whet.training.reporting import Finals, make_report, write_report
@@ -105,6 +107,7 @@ class Training:
                 await self._step(planned)
                 if planned.ends_epoch:
                     await self._end_epoch(planned.step)
+                    await self._tidy(planned.step)
             await baseline
             await self._let_the_last_compete()
             named = (("start", self._start), ("best", self._best), ("last", self._current))
@@ -176,6 +179,17 @@ class Training:
         if self._config.skill.slow_update:
             await self._record(RecordKind.SLOW_UPDATE, step, Score(0.0, 0.0, 0), before, proposal, ruling)
 
+    async def _tidy(self, step: Step) -> None:
+        """What can go without loss goes: of equal scores, the shorter skill wins."""
+        if not self._config.skill.tidy:
+            return
+        before = self._current
+        proposal = await self._learner.tidy(before, content_key("tidy", step.key))
+        measured = await self._rule(proposal, before, f"epoch {step.epoch}: tidy", rule="off")
+        ruling = None if measured is None else not_worse(measured, self._best_score)
+        self._take(proposal, ruling)
+        await self._record(RecordKind.TIDY, step, Score(0.0, 0.0, 0), before, proposal, ruling)
+
     async def _let_the_last_compete(self) -> None:
         """A last policy that no ruling has seen is played on the selection tasks once, and wins if it scores higher."""
         last = self._current
@@ -209,14 +223,13 @@ class Training:
         self._monitor.ended(stage)
         return proposal
 
-    async def _rule(self, proposal: Proposal, incumbent: Policy, name: str) -> Ruling | None:
+    async def _rule(self, proposal: Proposal, incumbent: Policy, name: str, rule: str = "") -> Ruling | None:
         candidate = proposal.candidate
         if candidate is None or candidate.fingerprint == incumbent.fingerprint:
             return None
         stage = self._monitor.stage(name, len(self._selection))
-        ruling = await judge(
-            self._engine, self._config.gate, self._selection, candidate, incumbent, self._best_score, stage
-        )
+        gate = msgspec.structs.replace(self._config.gate, rule=rule or self._config.gate.rule)
+        ruling = await judge(self._engine, gate, self._selection, candidate, incumbent, self._best_score, stage)
         self._monitor.ended(stage)
         self._competed.add(candidate.fingerprint)
         return ruling

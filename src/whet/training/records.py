@@ -15,6 +15,8 @@ class RecordKind(StrEnum):
     STEP = "step"
     SLOW_UPDATE = "slow_update"
     """The end of an epoch."""
+    TIDY = "tidy"
+    """The end of an epoch: what could go."""
     LAST = "last"
     """The end of the run: a last policy that had never competed."""
 

@@ -29,6 +29,8 @@ def _head(record: StepRecord, total: int) -> str:
             return f"step {record.number}/{total}: played {record.played.hard:.3f}"
         case RecordKind.SLOW_UPDATE:
             return f"end of epoch {record.epoch}: compared with the epoch before"
+        case RecordKind.TIDY:
+            return f"end of epoch {record.epoch}: tidied"
         case RecordKind.LAST:
             return "the last policy, which had never competed"
 
@@ -40,5 +42,7 @@ def _changes(record: StepRecord) -> str:
             return f"{changed} {'edit' if changed == 1 else 'edits'}"
         case RecordKind.SLOW_UPDATE:
             return "guidance"
+        case RecordKind.TIDY:
+            return f"{changed} {'deletion' if changed == 1 else 'deletions'}"
         case RecordKind.LAST:
             return "it is"

@@ -96,6 +96,13 @@ class MergeAnswer(Items, frozen=True):
     pass
 
 
+class TidyAnswer(msgspec.Struct, frozen=True):
+    """Always edits, whatever the update mode."""
+
+    edits: tuple[EditAnswer, ...]
+    reasoning: str = ""
+
+
 class RankAnswer(msgspec.Struct, frozen=True):
     selected_indices: tuple[int, ...]
     reasoning: str = ""

@@ -73,6 +73,9 @@ class Demonstrator:
     ) -> Policy:
         return current
 
+    async def tidy(self, current: Policy, key: bytes) -> Proposal:
+        return Proposal(None, skipped="skip_off")
+
     async def end_epoch(self, end: EpochEnd, tasks: Sequence[Task]) -> Proposal:
         return Proposal(None, skipped="skip_off")
 

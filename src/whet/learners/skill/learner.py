@@ -32,6 +32,7 @@ from whet.learners.skill.optimizer import Advisor, Optimizer, section
 from whet.learners.skill.rewriting import apply
 from whet.learners.skill.screening import most_promising
 from whet.learners.skill.settings import AppendixSource, Schedule, SkillSettings, UpdateMode
+from whet.learners.skill.tidying import tidied
 
 _PURPOSE = {Source.FAILURE: Purpose.REFLECT_FAILURE, Source.SUCCESS: Purpose.REFLECT_SUCCESS}
 
@@ -92,6 +93,10 @@ class SkillLearner:
         if memory is not None:
             self._memory = memory.result()
         return Proposal(None, skipped="skip_off") if guidance is None else guidance.result()
+
+    async def tidy(self, current: Policy, key: bytes) -> Proposal:
+        """A shorter skill that should do as well."""
+        return await tidied(self._advisor.at(key, self._memory), current)
 
     def _enter(self, epoch: int) -> None:
         """The step buffer is an epoch's own."""

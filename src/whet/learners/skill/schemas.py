@@ -16,6 +16,7 @@ from whet.learners.skill.answers import (
     ReflectAnswer,
     RewriteAnswer,
     SlowUpdateAnswer,
+    TidyAnswer,
 )
 from whet.learners.skill.settings import UpdateMode
 
@@ -28,6 +29,8 @@ def answer_schema(kind: type[msgspec.Struct], mode: UpdateMode, *, notes: bool =
         patch = _object({"reasoning": _TEXT, ITEM_NAMES[mode]: _list(_ITEMS[mode])})
         wanted = {"patch": patch, "failure_summary": _list(_PATTERN)}
         return _object(wanted | {"appendix_notes": _list(_TEXT)} if notes else wanted)
+    if kind is TidyAnswer:
+        return _object({"reasoning": _TEXT, "edits": _list(_ITEMS[UpdateMode.PATCH])})
     if kind is MergeAnswer:
         return _object({"reasoning": _TEXT, ITEM_NAMES[mode]: _list(_ITEMS[mode])})
     return _FIXED[kind]

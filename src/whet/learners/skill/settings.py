@@ -78,6 +78,8 @@ class SkillSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkn
     """Reminders above which one call compacts them; 0 never does."""
     max_tokens: int = 0
     """Tokens that the skill may have (four letters count as one); 0 sets no limit."""
+    tidy: bool = False
+    """At the end of each epoch, ask what can go; it goes if the selection tasks lose nothing by it."""
     proposals: int = 1
     """Candidates a step, from different minibatches; the most promising on a small sample goes to the gate."""
     screen_tasks: int = 8
