@@ -128,7 +128,9 @@ def measure(slow_share: float, seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder, MockServer(*arguments) as server:
         base = Path(folder)
         path = write_project(base, server.base_url, in_flight=1024)
-        config = load_config(path, [f"train.seed={seed}", "skill.slow_update=false", "skill.memory=false"])
+        config = load_config(
+            path, [f"train.seed={seed}", "skill.slow_update=false", "skill.memory=false", "gate.chunk=1000"]
+        )
         project = prepare(config, base, environ={KEY_VARIABLE: KEY})
         models = TracedModels({KEY_VARIABLE: KEY}, base)
         project = msgspec.structs.replace(project, models=models)

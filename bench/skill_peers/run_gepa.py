@@ -36,7 +36,9 @@ class Silent:
 
 
 def data(items: list[dict[str, Any]]) -> list[Any]:
-    return [{"input": one["question"], "answer": f"code of {one['task_type']}", "additional_context": {}} for one in items]
+    return [
+        {"input": one["question"], "answer": f"code of {one['task_type']}", "additional_context": {}} for one in items
+    ]
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The commands that look at runs: runs, show, diff, report, export, eval."""
+"""The commands that look at runs: runs, show, diff, export, eval."""
 
 from __future__ import annotations
 
@@ -132,10 +132,6 @@ def test_diff_of_what_a_step_proposed(whet: Whet, trained: Path) -> None:
 
 def test_diff_of_equal_skills_says_so(whet: Whet, trained: Path) -> None:
     assert whet("diff", "-C", trained, "run-1", "best", "best").stdout == "no difference between best and best\n"
-
-
-def test_report_is_the_file_to_the_byte(whet: Whet, trained: Path) -> None:
-    assert whet("report", "-C", trained).stdout == (trained / "runs/run-1/report.md").read_text()
 
 
 def test_export_writes_every_row_as_a_line_with_a_type(whet: Whet, trained: Path, tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_what_changes_results_makes_another_run_and_is_named(
     [
         ("target", {"max_tokens": int("2048")}),
         ("target", {"max_episode_tokens": int("200000"), "harness": "".join(["ch", "at"])}),
-        ("gate", {"rule": "".join(["str", "ict"]), "mix": float("0.5")}),
+        ("gate", {"rule": "".join(["pai", "red"]), "mix": float("0.5")}),
         ("train", {"levers": ["skill"]}),
         ("skill", {"path": "".join(["sk", "ill"]), "schedule": "cosine"}),
     ],

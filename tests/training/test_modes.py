@@ -25,6 +25,9 @@ model = "scripted/models.py:student"
 [optimizer]
 model = "scripted/models.py:coach"
 
+[gate]
+rule = "strict"
+
 [train]
 batch_size = 20
 epochs = 4

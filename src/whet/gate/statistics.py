@@ -187,7 +187,7 @@ def _ways_to_reach(sizes: Sequence[int], total: int) -> int:
 
     One big number holds, in the slot of each sum, the number of ways to make it; a size adds a copy of all, moved up.
     """
-    slot = len(sizes) + 1
+    slot = len(sizes) + 2
     ways = 1
     for size in sizes:
         ways += ways << (size * slot)

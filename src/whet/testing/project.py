@@ -38,6 +38,9 @@ max_in_flight = {in_flight}
 [skill]
 minibatch_size = 4
 
+[gate]
+rule = "strict"
+
 [train]
 epochs = {epochs}
 batch_size = {batch_size}

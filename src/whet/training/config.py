@@ -43,18 +43,30 @@ class TargetSettings(RoleSettings, frozen=True, omit_defaults=True, forbid_unkno
 class GateSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What a change must show before it is kept."""
 
-    rule: str = "strict"
-    """strict: more than the current policy's score on the selection tasks; off: anything, measured all the same."""
+    rule: str = "paired"
+    """paired: so much better, task by task, that chance is ruled out; strict: a higher score; off: anything."""
     metric: Metric = Metric.HARD
     """hard: share of tasks passed; soft: mean partial credit; mixed: both."""
     mix: float = 0.5
     """Share of partial credit in `mixed`."""
+    level: float = 0.025
+    """paired: how often a change that changes nothing may be accepted."""
+    max_passes: int = 6
+    """paired: how often a task may be played with each policy before the answer must do."""
+    chunk: int = 0
+    """Tasks between two looks of the gate: fewer save calls, more save time; 0 lets the rule choose."""
 
     def __post_init__(self) -> None:
         if self.rule not in RULES:
             raise ValueError(f"there is no rule {self.rule!r}; there is: {', '.join(RULES)}")
         if not 0.0 <= self.mix <= 1.0:
             raise ValueError("`mix` lies between 0 and 1")
+        if not 0.0 < self.level < 1.0:
+            raise ValueError("`level` lies between 0 and 1")
+        if not 1 <= self.max_passes <= 64:
+            raise ValueError("`max_passes` lies between 1 and 64")
+        if self.chunk < 0:
+            raise ValueError("`chunk` is at least 0")
 
 
 class TrainSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from whet.core import Policy, Priority, Purpose, Ruling, Task, Trajectory
+from whet.core import Policy, Priority, Purpose, Ruling, Task, Trajectory, seed_from
 from whet.gate import Arm, Ask, Evidence, PlannedPlay, make_rule
 from whet.rollout import Engine
 from whet.training.config import GateSettings
@@ -22,12 +22,30 @@ async def judge(
     incumbent: Policy,
     best: float | None,
     stage: Stage,
-) -> Ruling:
-    """Compare `candidate` with `incumbent` on the selection tasks."""
+    *,
+    first_sample: int = 0,
+) -> tuple[Ruling, int]:
+    """Compare `candidate` with `incumbent` on the selection tasks.
+
+    Samples of the incumbent before `first_sample` are what got it chosen. Gives the ruling, and the first sample that
+    was not looked at.
+    """
     by_id = {task.id: task for task in tasks}
     policies = {Arm.CANDIDATE: candidate, Arm.INCUMBENT: incumbent}
-    rule = make_rule(settings.rule, tasks=list(by_id), metric=settings.metric, mix=settings.mix, best=best)
+    rule = make_rule(
+        settings.rule,
+        tasks=list(by_id),
+        metric=settings.metric,
+        mix=settings.mix,
+        best=best,
+        level=settings.level,
+        max_passes=settings.max_passes,
+        seed=seed_from(candidate.fingerprint, incumbent.fingerprint),
+        chunk=settings.chunk,
+        first_sample=first_sample,
+    )
     evidence = Evidence()
+    fresh = first_sample
 
     async def play(asked: PlannedPlay) -> Trajectory:
         played = await engine.play(policies[asked.arm], by_id[asked.task], sample=asked.sample)
@@ -40,7 +58,8 @@ async def judge(
         for asked, played in zip(step.plays, started, strict=True):
             outcome = played.result()
             evidence.add(asked.task, asked.arm, asked.sample, hard=outcome.hard, soft=outcome.soft)
-    return step
+            fresh = max(fresh, asked.sample + 1)
+    return step, fresh
 
 
 BACKGROUND_WIDTH = 16

@@ -82,7 +82,8 @@ class Training:
         self._best = project.start
         self._epoch_ago = project.start
         self._best_score: float | None = None
-        self._competed = {project.start.fingerprint}
+        self._fresh = {project.start.fingerprint: 0}
+        """By policy that has competed: the first sample on selection tasks that did not get it chosen."""
         self._records: list[StepRecord] = []
         self._finals = Finals()
 
@@ -193,11 +194,11 @@ class Training:
     async def _let_the_last_compete(self) -> None:
         """A last policy that no ruling has seen is played on the selection tasks once, and wins if it scores higher."""
         last = self._current
-        if last.fingerprint in self._competed:
+        if last.fingerprint in self._fresh:
             return
         proposal = Proposal(last)
         ruling = await self._rule(proposal, self._best, "selection, last")
-        if ruling is not None and ruling.candidate > ruling.incumbent:
+        if ruling is not None and self._beats_the_best(ruling):
             self._best, self._best_score = last, ruling.candidate
         step = self._plan[-1].step
         await self._record(RecordKind.LAST, step, Score(0.0, 0.0, 0), self._best, proposal, ruling)
@@ -229,10 +230,23 @@ class Training:
             return None
         stage = self._monitor.stage(name, len(self._selection))
         gate = msgspec.structs.replace(self._config.gate, rule=rule or self._config.gate.rule)
-        ruling = await judge(self._engine, gate, self._selection, candidate, incumbent, self._best_score, stage)
+        ruling, fresh = await judge(
+            self._engine,
+            gate,
+            self._selection,
+            candidate,
+            incumbent,
+            self._best_score,
+            stage,
+            first_sample=self._fresh.get(incumbent.fingerprint, 0),
+        )
         self._monitor.ended(stage)
-        self._competed.add(candidate.fingerprint)
+        self._fresh[candidate.fingerprint] = fresh
         return ruling
+
+    def _beats_the_best(self, ruling: Ruling) -> bool:
+        """A rule that tests says so itself; of the others, the score does."""
+        return ruling.accepted if self._config.gate.rule == "paired" else ruling.candidate > ruling.incumbent
 
     def _take(self, proposal: Proposal, ruling: Ruling | None) -> None:
         if ruling is None or proposal.candidate is None:

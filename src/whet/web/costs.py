@@ -28,6 +28,7 @@ STAGES = {
     "consolidate": "compacting reminders",
     "slow_update": "ends of epochs",
     "memory": "ends of epochs",
+    "tidy": "ends of epochs",
     "check": "checking",
 }
 """The stage of the work that a call's purpose belongs to."""

@@ -7,10 +7,11 @@ from math import ceil, floor
 
 import msgspec
 
+from whet.core import Ruling
 from whet.gate import Interval
 from whet.training import Report, StepRecord
 from whet.training.records import RecordKind
-from whet.web.outcomes import Outcome, count_steps, given_up, interval_of, label, outcome_of, why
+from whet.web.outcomes import Outcome, count_steps, given_up, interval_of, label, outcome_of, tested, why
 
 _NARROWEST = 0.2
 
@@ -90,15 +91,23 @@ def told(course: Course, report: Report) -> str:
 
 
 def _scores_after(record: StepRecord, current: float | None, best: float | None) -> tuple[float | None, float | None]:
+    """A ruling that tests differences measures no score anew, unless it makes another policy the current one."""
     ruling = record.ruling
     if ruling is None:
         return current, best
+    kept = outcome_of(record).kept
     if record.kind is RecordKind.LAST:
-        best = ruling.candidate if outcome_of(record).kept else best
-        return ruling.candidate, best
-    return (ruling.candidate if ruling.accepted else ruling.incumbent), (
-        ruling.candidate if ruling.new_best else ruling.best
-    )
+        return (current if tested(ruling) and not kept else ruling.candidate), (ruling.candidate if kept else best)
+    if tested(ruling):
+        return (ruling.candidate, ruling.candidate) if kept else (current, best)
+    return (ruling.candidate if kept else ruling.incumbent), (ruling.candidate if ruling.new_best else ruling.best)
+
+
+def _score(ruling: Ruling, current: float | None) -> float:
+    """Of a candidate that was rejected for its difference: so far from the current policy."""
+    if not tested(ruling) or ruling.accepted or current is None:
+        return ruling.candidate
+    return min(1.0, max(0.0, current + ruling.candidate - ruling.incumbent))
 
 
 def _point(place: int, record: StepRecord, current: float | None, best: float | None) -> Point:
@@ -109,7 +118,7 @@ def _point(place: int, record: StepRecord, current: float | None, best: float | 
         step=record.number if record.kind is RecordKind.STEP else 0,
         epoch=record.epoch,
         outcome=outcome_of(record),
-        score=None if ruling is None else ruling.candidate,
+        score=None if ruling is None else _score(ruling, current),
         bound=ruling is not None and given_up(ruling),
         interval=None if ruling is None else interval_of(ruling),
         current=current,
@@ -123,5 +132,7 @@ def _told(record: StepRecord) -> str:
     outcome, ruling = outcome_of(record), record.ruling
     if ruling is None:
         return f"{label(record)}: {outcome}, {why(record)}"
+    if tested(ruling):
+        return f"{label(record)}: {outcome} at {ruling.candidate - ruling.incumbent:+.3f}; {why(record)}"
     score = f"{'at most ' if given_up(ruling) else ''}{ruling.candidate:.3f}"
     return f"{label(record)}: {outcome} at {score} against {ruling.incumbent:.3f}; {why(record)}"

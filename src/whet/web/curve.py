@@ -48,8 +48,8 @@ def learning_curve(course: Course, report: Report) -> Markup:
     scale = _Scale(course)
     drawing = tag(
         "svg",
-        tag("title", "Learning curve", id="curve-title"),
-        tag("desc", told(course, report), id="curve-desc"),
+        tag("title", "Learning curve", id="drawing-title"),
+        tag("desc", told(course, report), id="drawing-desc"),
         _shapes(),
         _grid(scale),
         _epochs(course, scale),
@@ -63,7 +63,7 @@ def learning_curve(course: Course, report: Report) -> Markup:
         width="100%",
         height=_HEIGHT,
         role="img",
-        aria_labelledby="curve-title curve-desc",
+        aria_labelledby="drawing-title drawing-desc",
     )
     what = tag("p", "Score on the selection tasks", class_="what")
     return tag("figure", what, tag("div", drawing, class_="drawing"), _legend(course), class_="learning")
@@ -207,7 +207,9 @@ def _legend(course: Course) -> Markup:
     """Only what is drawn, each with its shape, its word and how many there are."""
     shapes = ["began"] if course.start is not None else []
     shapes += [_shape(point) for point in course.points]
-    lines = [("current", "current policy"), ("best", "best so far"), ("interval", "95% interval")]
+    lines = [("current", "current policy"), ("best", "best so far")]
+    if course.start_interval or any(point.interval for point in course.points):
+        lines.append(("interval", "95% interval"))
     if any(point.played is not None for point in course.points):
         lines.append(("played", "train batch, passed"))
     marks = [name for name in _SHAPES if name in shapes]

@@ -30,7 +30,8 @@ def outcome_of(record: StepRecord) -> Outcome:
     ruling = record.ruling
     if ruling is None:
         return Outcome.PUT_IN if record.candidate and not record.skipped else Outcome.SKIPPED
-    kept = ruling.candidate > ruling.incumbent if record.kind is RecordKind.LAST else ruling.accepted
+    by_score = record.kind is RecordKind.LAST and not tested(ruling)
+    kept = ruling.candidate > ruling.incumbent if by_score else ruling.accepted
     return Outcome.ACCEPTED if kept else Outcome.REJECTED
 
 
@@ -48,13 +49,20 @@ def label(record: StepRecord) -> str:
             return f"Step {record.number}"
         case RecordKind.SLOW_UPDATE:
             return f"End of epoch {record.epoch}"
+        case RecordKind.TIDY:
+            return f"Tidying, epoch {record.epoch}"
         case RecordKind.LAST:
             return "Last policy"
 
 
+def tested(ruling: Ruling) -> bool:
+    """Whether what was measured is the difference, on as many tasks as it took: then the scores mean little alone."""
+    return ruling.p is not None
+
+
 def given_up(ruling: Ruling) -> bool:
     """Whether the candidate was not played to the end, because it could no longer win: its score is then a bound."""
-    return not ruling.accepted and ruling.p is None and ruling.saved > 0
+    return not ruling.accepted and not tested(ruling) and ruling.saved > 0
 
 
 def played_on(ruling: Ruling) -> int:
@@ -64,7 +72,7 @@ def played_on(ruling: Ruling) -> int:
 def interval_of(ruling: Ruling) -> Interval | None:
     """Where the candidate's pass rate lies, if its score is one and the counts behind it are known."""
     count, passed = played_on(ruling), ruling.fixed + ruling.both
-    if not count or given_up(ruling) or abs(passed / count - ruling.candidate) > _SAME:
+    if not count or given_up(ruling) or tested(ruling) or abs(passed / count - ruling.candidate) > _SAME:
         return None
     return wilson(passed, count)
 

@@ -25,7 +25,7 @@ def steps(report: Report) -> Markup:
         return tables.section("steps", "Steps", tag("p", "No step has ended yet.", class_="empty"))
     epochs = groupby(enumerate(report.steps), key=lambda numbered: numbered[1].epoch)
     opened = len(report.steps) <= _FEW
-    shown = [_epoch(epoch, list(records), opened) for epoch, records in epochs]
+    shown = [_epoch(report, epoch, list(records), opened) for epoch, records in epochs]
     return tables.section("steps", "Steps", _filter() if len(report.steps) > 1 else "", *shown)
 
 
@@ -40,17 +40,20 @@ def _filter() -> Markup:
     return tag("fieldset", tag("legend", "Show"), *radios, every, class_="filter")
 
 
-def _epoch(epoch: int, records: Sequence[Numbered], opened: bool) -> Markup:
+def _epoch(report: Report, epoch: int, records: Sequence[Numbered], opened: bool) -> Markup:
     counts = ", ".join(
         f"{number} {outcome}" for outcome in Outcome if (number := count([record for _, record in records], outcome))
     )
     summary = many([tag("strong", f"Epoch {epoch}"), tag("span", f" {counts}", class_="fine")])
-    heads = ("", "", "why", "played", "edits", "score")
+    by_gain = report.rule == "paired"
+    heads = ("", "", "why", "played", "edits", "gain" if by_gain else "score")
     head = tag("p", *(tag("span", name) for name in heads), class_="row heads", aria_hidden="true")
-    return tables.folded(summary, head, *(_record(*numbered) for numbered in records), opened=opened, class_="epoch")
+    return tables.folded(
+        summary, head, *(_record(*numbered, by_gain) for numbered in records), opened=opened, class_="epoch"
+    )
 
 
-def _record(place: int, record: StepRecord) -> Markup:
+def _record(place: int, record: StepRecord, by_gain: bool) -> Markup:
     outcome = outcome_of(record)
     class_ = f"record {outcome.replace(' ', '-')} {'kept' if outcome.kept else 'not-kept'}"
     body = tag(
@@ -64,10 +67,10 @@ def _record(place: int, record: StepRecord) -> Markup:
         _part("Answers that could not be used", tables.bullets(record.fallbacks)) if record.fallbacks else "",
         class_="body",
     )
-    return tag("details", tag("summary", _row(record, outcome)), body, class_=class_, id=f"record-{place}")
+    return tag("details", tag("summary", _row(record, outcome, by_gain)), body, class_=class_, id=f"record-{place}")
 
 
-def _row(record: StepRecord, outcome: Outcome) -> Markup:
+def _row(record: StepRecord, outcome: Outcome, by_gain: bool) -> Markup:
     mark = tag("span", tag("span", _SIGNS[outcome], class_="sign", aria_hidden="true"), f" {outcome}", class_="outcome")
     return tag(
         "span",
@@ -76,7 +79,7 @@ def _row(record: StepRecord, outcome: Outcome) -> Markup:
         tag("span", why(record), class_="why"),
         tag("span", share(record.played.hard) if record.played.count else "", class_="n played"),
         tag("span", _edit_count(record), class_="n edits"),
-        tag("span", _score(record.ruling), class_="n score"),
+        tag("span", _score(record.ruling, by_gain), class_="n score"),
         class_="row",
     )
 
@@ -86,7 +89,10 @@ def _edit_count(record: StepRecord) -> str:
     return f"{changed} of {len(record.edits)}" if record.edits else ""
 
 
-def _score(ruling: Ruling | None) -> str:
+def _score(ruling: Ruling | None, by_gain: bool) -> str:
+    """A gate that tests compares policies on as many tasks as it takes: its scores alone are not comparable."""
+    if ruling is not None and by_gain:
+        return f"{ruling.candidate - ruling.incumbent:+.3f}"
     return "" if ruling is None else f"{'≤ ' if given_up(ruling) else ''}{share(ruling.candidate)}"
 
 
