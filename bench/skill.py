@@ -149,7 +149,7 @@ def run(name: str, command: Sequence[str], folder: Path, core: int) -> dict[str,
         )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as fault:
         said = fault.stderr if isinstance(fault.stderr, str) else (fault.stderr or b"").decode(errors="replace")
-        print(f"{name} failed: {fault}\n{said[-2000:]}", file=sys.stderr, flush=True)
+        print(f"{name} failed: {fault}\n{said[-600:]}", file=sys.stderr, flush=True)
         return None
     return json.loads(ran.stdout.splitlines()[-1])
 

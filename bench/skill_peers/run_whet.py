@@ -40,6 +40,7 @@ class WholeIdeal(Ideal):
         with RunReader(folder / STORE_FILE) as reader:
             played = [stored.trajectory for stored in reader.rollouts()]
         self.samples = {(one.policy, one.task, one.sample): one for one in played}
+        self.fresh: dict[str, int] = {}
 
     async def finish(self) -> float:
         project, report, settings = self.project, self.report, self.project.config.train
@@ -65,7 +66,16 @@ class WholeIdeal(Ideal):
         engine: Any = PaperEngine(self, start)
         candidate: Any = Named(record.candidate)
         incumbent: Any = Named(record.current)
-        await judge(engine, self.project.config.gate, selection, candidate, incumbent, None, Stage("", 0))
+        _, self.fresh[record.candidate] = await judge(
+            engine,
+            self.project.config.gate,
+            selection,
+            candidate,
+            incumbent,
+            None,
+            Stage("", 0),
+            first_sample=self.fresh.get(record.current, 0),
+        )
         return engine.now
 
     def play(self, policy: str, task: Task, start: float, sample: int = 0) -> float:
@@ -131,6 +141,11 @@ def main() -> None:
         "ideal_seconds": ideal,
         "steps": len(found.steps),
         "accepted": sum(record.ruling is not None and record.ruling.accepted for record in found.steps),
+        "rulings": [
+            (bool(record.ruling.accepted), record.ruling.rollouts, round(record.ruling.gain, 3))
+            for record in found.steps
+            if record.ruling is not None
+        ],
         "fallbacks": sum(len(record.fallbacks) for record in found.steps),
         "by_purpose": {str(line.purpose): line.calls for line in found.calls},
     }

@@ -101,7 +101,7 @@ def test_as_many_are_asked_for_at_once_as_could_decide_it() -> None:
 
 
 def test_a_chunk_of_all_tasks_is_one_whole_pass() -> None:
-    incumbent, candidate = [(1.0, 1.0)] * 50, [(0.0, 0.0)] * 50
+    incumbent, candidate = [(0.0, 0.0)] * 5 + [(1.0, 1.0)] * 45, [(0.0, 0.0)] * 50
     found, asks = ruled(candidate, incumbent, "hard", 0.5, None, 50)
     assert (asks, found.saved) == (1, 0)
 

@@ -49,7 +49,7 @@ def mixed_rates(count: int, seed: int = 0) -> list[float]:
     return [Random(seed_from(str(seed), number)).betavariate(0.8, 0.6) for number in range(count)]
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(
     st.integers(6, 8),
     st.integers(0, 10_000),
@@ -81,11 +81,11 @@ def test_the_level_holds_exactly_over_all_ways_to_swap_the_policies(
 @pytest.mark.parametrize("metric", ["hard", "soft"])
 def test_useless_candidates_are_accepted_no_more_often_than_promised(metric: str) -> None:
     accepted = 0
-    for number in range(2_000):
+    for number in range(800):
         rates = mixed_rates(50, number)
         accepted += ruled(agents(number, rates, rates), names(50), metric=metric)[0].accepted
-    # 50 of 2,000 are promised at most; 71 is 3 errors away.
-    assert accepted <= 71
+    # 20 of 800 are promised at most; 33 is 3 errors away.
+    assert accepted <= 33
 
 
 @pytest.mark.slow

@@ -132,3 +132,35 @@ async def test_tidying_drops_what_nothing_needs_and_never_what_something_does(tm
     assert all(ruling.accepted == (ruling.candidate >= ruling.incumbent) for ruling in rulings)
     assert tidy.test[-1].hard >= plain.test[-1].hard
     assert len(tidy.skill["SKILL.md"]) < len(plain.skill["SKILL.md"])
+
+
+TRADER = """
+import json
+from whet.testing.simulation import rule_of, student
+
+ONE, TWO = rule_of("kind0"), rule_of("kind1") + "\\n" + rule_of("kind2")
+
+
+def trader(request):
+    text = request.messages[0].text
+    edits = []
+    if "## From failures" in text:
+        edits = [{"op": "append", "content": ONE + "\\n" + TWO}]
+    elif "## Failed tries" in text:
+        skill = text.partition("## The skill document")[2].partition("## Failed tries")[0]
+        if ONE not in skill and TWO not in skill:
+            edits = [{"op": "append", "content": ONE}]
+        elif ONE in skill and TWO not in skill:
+            edits = [{"op": "replace", "target": ONE, "content": TWO}]
+    return json.dumps({"patch": {"reasoning": "", "edits": edits}, "edits": edits})
+"""
+
+
+async def test_a_pareto_search_joins_what_its_policies_are_best_at(tmp_path: Path) -> None:
+    """The optimizer trades one rule for two others; only a front keeps both, and only a join has all three."""
+    settings = ("optimizer.model=scripted/trader.py:trader", "skill.slow_update=false", "skill.memory=false")
+    (tmp_path / "trader.py").write_text(TRADER)
+    report = await run(tmp_path, "skill.search=pareto", *settings, "world.categories=3", "skill.minibatch_size=40")
+    joins = [step for step in report.steps if step.kind is RecordKind.JOIN]
+    assert any(step.ruling and step.ruling.accepted for step in joins)
+    assert report.test[-1].hard == 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reading_pages import report, ruling, score, slow_update, step
@@ -42,6 +43,27 @@ def test_a_last_policy_counts_by_whether_it_scores_more() -> None:
     made = step(1, kind=RecordKind.LAST, decided=Ruling(False, False, 0.7, 0.6, 0.6, ""))
     (point,) = course_of(report(made)).points
     assert (point.outcome, point.best) == (Outcome.ACCEPTED, 0.7)
+
+
+def test_a_rule_that_tests_differences_moves_nothing_that_it_rejects() -> None:
+    """It looks at as many tasks as it takes, so the scores of one ruling are not those of another."""
+    worse = msgspec.structs.replace(ruling(0.1, 0.4, accepted=False), p=0.9)
+    better = msgspec.structs.replace(ruling(0.8, 0.6), p=0.001)
+    hopeless = msgspec.structs.replace(ruling(0.0, 0.9, accepted=False), p=1.0)
+    course = course_of(
+        report(step(1, decided=worse), step(2, decided=better), step(3, decided=hopeless), rule="paired")
+    )
+    assert [point.current for point in course.points] == [0.5, 0.8, 0.8]
+    assert [point.best for point in course.points] == [0.5, 0.8, 0.8]
+    assert [point.score for point in course.points] == [pytest.approx(0.2), 0.8, 0.0]
+    assert [point.interval for point in course.points] == [None, None, None]
+    assert course.points[0].told == "Step 1: rejected at -0.300; 0 fixed, 6 broken"
+
+
+def test_such_a_rule_says_itself_whether_the_last_policy_wins() -> None:
+    unsure = msgspec.structs.replace(ruling(0.7, 0.6, accepted=False), p=0.2)
+    (point,) = course_of(report(step(1, kind=RecordKind.LAST, decided=unsure), rule="paired")).points
+    assert (point.outcome, point.current, point.best) == (Outcome.REJECTED, 0.5, 0.5)
 
 
 def test_guidance_without_a_gate_has_no_score() -> None:

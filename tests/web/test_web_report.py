@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from reading_pages import Page, after_test, facts, report, ruling, score, slow_update, step, timing
 
-from whet.core import Ruling, Score
+from whet.core import Purpose, Ruling, Score
 from whet.gate import Interval
 from whet.training import Comparison, Report, verdict_line
 from whet.training.records import RecordKind
 from whet.web import Facts, expenses, findings, render_report
+from whet.web.costs import STAGES
 from whet.web.lineage import Origin, way_to_best
 
 
@@ -136,6 +139,32 @@ def test_a_score_that_is_only_a_bound_is_marked_as_one() -> None:
     assert "#mark-rejected" not in html
 
 
+def test_a_rule_that_tests_is_told_by_gains() -> None:
+    sure = msgspec.structs.replace(ruling(0.7, 0.5), p=0.004, level=0.025, reason="")
+    html = findings(report(step(1, decided=sure), rule="paired"), facts())
+    assert ">+0.200</span>" in html
+    assert "Accepted, 0.700 against 0.500." in html
+    assert "So good by chance: p 0.004; the rule asks for at most 0.025." in html
+    assert "as far from the current policy as it differed from it" in html
+
+
+@pytest.mark.parametrize("kind", RecordKind)
+def test_every_kind_of_record_has_a_name(kind: RecordKind) -> None:
+    made = step(3, kind=kind, decided=ruling(0.7, 0.5))
+    assert {
+        "step": "Step 3",
+        "slow_update": "End of epoch 1",
+        "tidy": "Tidying, epoch 1",
+        "join": "Joining, epoch 1",
+        "last": "Last policy",
+    }[kind] in Page(findings(report(made), facts())).text
+
+
+@pytest.mark.parametrize("purpose", Purpose)
+def test_every_purpose_of_a_call_has_a_stage(purpose: Purpose) -> None:
+    assert purpose in STAGES
+
+
 def test_what_one_reflection_after_another_found_is_told_once() -> None:
     made = step(1, text="door", decided=ruling(0.7, 0.5))
     twice = msgspec.structs.replace(made, patterns=made.patterns * 2)
@@ -181,6 +210,25 @@ def test_guidance_without_a_gate_and_a_last_policy_are_on_the_way() -> None:
     html = findings(whole, facts())
     assert "#mark-put-in" in html
     assert "End of epoch 1" in html
+
+
+def test_what_another_branch_brought_is_not_laid_to_the_best() -> None:
+    """A search that keeps several policies goes on from any of them."""
+    first = step(1, decided=ruling(0.6, 0.5), skill="Start.\nA rule.\n")
+    aside = step(2, decided=ruling(0.55, 0.5), skill="Start.\nAside.\n", current="p0")
+    third = step(3, decided=ruling(0.7, 0.6), skill="Start.\nA rule.\nC rule.\n", current="p1")
+    way = way_to_best(report(first, aside, third), facts())
+    assert [version.origin for version in way] == [None, Origin(0), Origin(2)]
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.booleans()), max_size=8), st.integers(0, 5))
+def test_every_way_ends_whatever_the_records_say(drawn: list[tuple[int, int, bool]], best: int) -> None:
+    steps = [
+        step(n, decided=ruling(0.7, 0.5, accepted=kept), skill=f"{made}\n", current=f"p{began}", candidate=f"p{made}")
+        for n, (began, made, kept) in enumerate(drawn, start=1)
+    ]
+    whole = report(*steps, best=f"p{best}", skill={"SKILL.md": f"{best}\n"})
+    assert way_to_best(whole, facts())[-1].files == whole.skill
 
 
 def test_the_way_ends_at_the_best_skill_whatever_the_records_say() -> None:

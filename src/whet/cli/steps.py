@@ -28,6 +28,8 @@ def label(record: StepRecord) -> str:
             return f"epoch {record.epoch}"
         case RecordKind.TIDY:
             return f"tidy {record.epoch}"
+        case RecordKind.JOIN:
+            return f"join {record.epoch}"
         case RecordKind.LAST:
             return "last"
 
@@ -40,6 +42,8 @@ def heading(record: StepRecord) -> str:
             return f"end of epoch {record.epoch}: guidance from comparing with the epoch before"
         case RecordKind.TIDY:
             return f"end of epoch {record.epoch}: what could go"
+        case RecordKind.JOIN:
+            return f"end of epoch {record.epoch}: what two policies are best at, in one"
         case RecordKind.LAST:
             return "end of the run: the last policy, which no ruling had seen"
 

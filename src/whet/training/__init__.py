@@ -6,12 +6,12 @@ This room knows nothing of terminals and pages; it tells a `Monitor` what happen
 from whet.training.config import Config, GateSettings, TargetSettings, TrainSettings, changed_keys, what_matters
 from whet.training.folder import choose_run, find_run, run_folders
 from whet.training.loading import CONFIG_FILE, config_from, dump_toml, load_config
-from whet.training.loop import train
 from whet.training.monitor import Monitor, Silent, Stage
 from whet.training.records import Comparison, PolicyScore, Report, StepRecord
 from whet.training.reporting import read_report, report_text, verdict_line
 from whet.training.schedule import PlannedStep, plan
 from whet.training.skills import read_skill, write_skill
+from whet.training.starting import train
 from whet.training.workshop import Project, Workshop, open_workshop, prepare
 
 __all__ = [

@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
 from whet.core import (
-    BudgetExhausted,
     Policy,
     Priority,
     Proposal,
     Ruling,
-    RunStopped,
     Score,
     Split,
     Step,
     Task,
     Trajectory,
     WhetError,
-    cause_of,
     content_key,
 )
 from whet.gate import mean_score, select_gate_score
@@ -34,31 +30,13 @@ from whet.store import DecisionRow, MetaRow, PolicyRow
 from whet.training.config import Config
 from whet.training.folder import BEST
 from whet.training.judging import judge, not_worse, play_all
-from whet.training.monitor import Monitor, Silent, Stage
+from whet.training.monitor import Monitor, Stage
 from whet.training.records import RecordKind, Report, StepRecord
 from whet.training.reporting import Finals, make_report, write_report
 from whet.training.schedule import PlannedStep, plan
 from whet.training.skills import write_skill
 from whet.training.telling import told
-from whet.training.workshop import Project, Workshop, open_workshop
-
-
-async def train(project: Project, folder: Path, monitor: Monitor | None = None) -> Report:
-    """Train, or go on training, the run at `folder`.
-
-    Raises RunStopped after a budget or an interrupt ended it early: what was learned until then is in the folder.
-    """
-    async with open_workshop(project, folder) as workshop:
-        training = Training(workshop, monitor or Silent())
-        try:
-            await training.run()
-        except BaseExceptionGroup as group:
-            reason = cause_of(group)
-            if not isinstance(reason, BudgetExhausted | RunStopped):
-                raise reason from group
-            await training.finish(stopped=reason)
-            raise RunStopped(reason.message, hint=reason.hint) from group
-        return await training.finish()
+from whet.training.workshop import Workshop
 
 
 class Training:
@@ -148,7 +126,7 @@ class Training:
         self._monitor.ended(stage)
 
     async def _step(self, planned: PlannedStep) -> None:
-        step, before = planned.step, self._current
+        step, before = planned.step, self._parent(planned.step)
         rollouts = self._monitor.stage(f"step {step.number}: play", len(planned.tasks))
         async with asyncio.TaskGroup() as plays:
             evidence = [plays.create_task(self._play_one(before, task, rollouts)) for task in planned.tasks]
@@ -156,7 +134,7 @@ class Training:
         self._monitor.ended(rollouts)
         proposal = proposing.result()
         played = [task.result() for task in evidence]
-        ruling = await self._rule(proposal, before, f"step {step.number}: gate")
+        ruling = await self._judged(proposal, before, f"step {step.number}: gate")
         self._take(proposal, ruling)
         self._current = await self._learner.conclude(self._current, proposal, ruling, played, step)
         score = mean_score((one.hard, one.soft) for one in played)
@@ -172,7 +150,7 @@ class Training:
         proposal = await self._learner.end_epoch(end, self._train)
         ruling = None
         if self._config.skill.slow_gate:
-            ruling = await self._rule(proposal, before, f"epoch {step.epoch}: gate")
+            ruling = await self._judged(proposal, before, f"epoch {step.epoch}: gate")
             self._take(proposal, ruling)
         elif proposal.candidate is not None:
             self._current = proposal.candidate
@@ -223,6 +201,14 @@ class Training:
         stage.done = 1
         self._monitor.ended(stage)
         return proposal
+
+    def _parent(self, step: Step) -> Policy:
+        """Which policy a step plays, and goes on from."""
+        return self._current
+
+    async def _judged(self, proposal: Proposal, incumbent: Policy, name: str) -> Ruling | None:
+        """The ruling on a candidate that would become current."""
+        return await self._rule(proposal, incumbent, name)
 
     async def _rule(self, proposal: Proposal, incumbent: Policy, name: str, rule: str = "") -> Ruling | None:
         candidate = proposal.candidate

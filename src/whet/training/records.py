@@ -17,6 +17,8 @@ class RecordKind(StrEnum):
     """The end of an epoch."""
     TIDY = "tidy"
     """The end of an epoch: what could go."""
+    JOIN = "join"
+    """The end of an epoch: what two policies are best at, in one."""
     LAST = "last"
     """The end of the run: a last policy that had never competed."""
 

@@ -31,6 +31,8 @@ def _head(record: StepRecord, total: int) -> str:
             return f"end of epoch {record.epoch}: compared with the epoch before"
         case RecordKind.TIDY:
             return f"end of epoch {record.epoch}: tidied"
+        case RecordKind.JOIN:
+            return f"end of epoch {record.epoch}: two policies joined"
         case RecordKind.LAST:
             return "the last policy, which had never competed"
 
@@ -44,5 +46,7 @@ def _changes(record: StepRecord) -> str:
             return "guidance"
         case RecordKind.TIDY:
             return f"{changed} {'deletion' if changed == 1 else 'deletions'}"
+        case RecordKind.JOIN:
+            return f"{changed} {'edit' if changed == 1 else 'edits'}"
         case RecordKind.LAST:
             return "it is"

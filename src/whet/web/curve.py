@@ -9,7 +9,7 @@ from whet.gate import Interval
 from whet.training import Report
 from whet.web.course import Course, Point, told
 from whet.web.markup import Markup, many, percent, tag
-from whet.web.outcomes import Outcome
+from whet.web.outcomes import Outcome, tested
 
 _TOP = 26
 _TALL = 240
@@ -65,8 +65,13 @@ def learning_curve(course: Course, report: Report) -> Markup:
         role="img",
         aria_labelledby="drawing-title drawing-desc",
     )
-    what = tag("p", "Score on the selection tasks", class_="what")
+    apart = "; a candidate stands as far from the current policy as it differed from it" if _by_gain(report) else ""
+    what = tag("p", f"Score on the selection tasks{apart}", class_="what")
     return tag("figure", what, tag("div", drawing, class_="drawing"), _legend(course), class_="learning")
+
+
+def _by_gain(report: Report) -> bool:
+    return any(record.ruling is not None and tested(record.ruling) for record in report.steps)
 
 
 class _Scale:
@@ -87,9 +92,9 @@ class _Scale:
 
 
 def _grid(scale: _Scale) -> Markup:
-    tenths = round((scale.high - scale.low) * 10)
-    step = 1 if tenths <= 5 else 2
-    marks = [scale.high - number / 10 for number in range(0, tenths + 1, step)]
+    low, high = round(scale.low * 10), round(scale.high * 10)
+    every = 1 if high - low <= 5 else 2
+    marks = [tenths / 10 for tenths in range(low, high + 1) if tenths % every == 0]
     return many(
         tag(
             "g",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -37,24 +37,47 @@ class FileRows(msgspec.Struct, frozen=True):
 
 def way_to_best(report: Report, facts: Facts) -> list[Version]:
     """Each version once, the start first and the best skill last."""
-    way = [Version(facts.start_skill, None)]
-    if report.best != report.start:
-        for place, record in enumerate(report.steps):
-            way += _versions_of(place, record, facts)
-            if record.candidate == report.best and outcome_of(record).kept:
-                break
+    way = [Version(facts.start_skill, None), *reversed(list(_ancestors(report, facts)))]
     if way[-1].files != report.skill:
         way.append(Version(report.skill, Origin(len(report.steps) - 1, after=True) if report.steps else None))
     return [version for place, version in enumerate(way) if not place or version.files != way[place - 1].files]
 
 
-def _versions_of(place: int, record: StepRecord, facts: Facts) -> list[Version]:
-    """What the record began with, if that is known, and what it put in its place."""
-    began = facts.skills.get(record.current)
-    if record.kind is RecordKind.LAST:
-        return [Version(record.candidate_skill, Origin(place - 1, after=True))] if outcome_of(record).kept else []
-    found = [Version(began, Origin(place - 1, after=True))] if began is not None and place else []
-    return [*found, Version(record.candidate_skill, Origin(place))] if outcome_of(record).kept else found
+def _ancestors(report: Report, facts: Facts) -> Iterator[Version]:
+    """From the best back to the start: what a candidate was made from is what its record began with."""
+    policy, before = report.best, len(report.steps)
+    while policy != report.start:
+        maker = _maker(report.steps[:before], policy)
+        if maker is not None:
+            record = report.steps[maker]
+            yield Version(record.candidate_skill, Origin(maker))
+            policy, before = record.current, maker
+            continue
+        first = _first_use(report.steps[: before + 1], policy)
+        if not first:
+            return
+        user, record = report.steps[first], report.steps[first - 1]
+        files = user.candidate_skill if user.candidate == policy else facts.skills.get(policy)
+        if files is not None:
+            yield Version(files, Origin(first - 1, after=True))
+        kept = outcome_of(record).kept
+        policy, before = (record.candidate, first) if kept else (record.current, first - 1)
+
+
+def _maker(records: Sequence[StepRecord], policy: str) -> int | None:
+    """The latest record that put this candidate in; one that only lets it compete has not made it."""
+    made = (place for place, record in enumerate(records) if record.candidate == policy and _makes(record))
+    return max(made, default=None)
+
+
+def _makes(record: StepRecord) -> bool:
+    return record.kind is not RecordKind.LAST and outcome_of(record).kept
+
+
+def _first_use(records: Sequence[StepRecord], policy: str) -> int:
+    """The first record that began with a policy which none made: reminders came before it. 0: there is none."""
+    used = (place for place, record in enumerate(records) if policy in (record.current, record.candidate))
+    return min(used, default=0)
 
 
 def changed_files(way: Sequence[Version]) -> list[FileRows]:

@@ -51,6 +51,8 @@ def label(record: StepRecord) -> str:
             return f"End of epoch {record.epoch}"
         case RecordKind.TIDY:
             return f"Tidying, epoch {record.epoch}"
+        case RecordKind.JOIN:
+            return f"Joining, epoch {record.epoch}"
         case RecordKind.LAST:
             return "Last policy"
 

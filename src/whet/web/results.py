@@ -120,7 +120,7 @@ def test_results(report: Report, facts: Facts) -> Markup:
 
 _DIFFERENCES = (
     tables.words("Policy"),
-    *(tables.numbers(name) for name in ("Difference, 95% interval", "Fixed", "Broken", "Exact p")),
+    *(tables.numbers(name) for name in ("Difference, 95% interval", "Fixed / broken", "Exact p")),
     tables.words("Better?"),
 )
 
@@ -138,9 +138,9 @@ def _differences(report: Report, facts: Facts) -> Markup:
 
 def _difference(name: str, found: Comparison) -> tuple[str, ...]:
     better = "yes" if found.shown else "no, worse" if found.interval.high < 0.0 else "not shown"
-    changed = (str(len(found.fixed)), str(len(found.broke)))
+    changed = f"{len(found.fixed)} / {len(found.broke)}"
     gain = _with_interval(f"{found.gain:+.3f}", signed_interval(found.interval))
-    return (name, gain, *changed, f"{found.p:.2g}", better)
+    return (name, gain, changed, f"{found.p:.2g}", better)
 
 
 def _with_interval(value: str, bounds: str) -> Markup:

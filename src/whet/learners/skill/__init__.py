@@ -25,7 +25,15 @@ from whet.learners.skill.regions import (
     with_region,
     without_markers,
 )
-from whet.learners.skill.settings import AppendixSource, PairPolicy, Schedule, SkillSettings, Teacher, UpdateMode
+from whet.learners.skill.settings import (
+    AppendixSource,
+    PairPolicy,
+    Schedule,
+    Search,
+    SkillSettings,
+    Teacher,
+    UpdateMode,
+)
 
 __all__ = [
     "APPENDIX",
@@ -45,6 +53,7 @@ __all__ = [
     "RankAnswer",
     "ReflectAnswer",
     "Schedule",
+    "Search",
     "SkillLearner",
     "SkillSettings",
     "Teacher",

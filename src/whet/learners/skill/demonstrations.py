@@ -73,6 +73,9 @@ class Demonstrator:
     ) -> Policy:
         return current
 
+    async def join(self, start: Policy, one: Sequence[Edit], other: Sequence[Edit], key: bytes) -> Proposal:
+        return Proposal(None, skipped="skip_off")
+
     async def tidy(self, current: Policy, key: bytes) -> Proposal:
         return Proposal(None, skipped="skip_off")
 

@@ -94,6 +94,15 @@ class SkillLearner:
             self._memory = memory.result()
         return Proposal(None, skipped="skip_off") if guidance is None else guidance.result()
 
+    async def join(self, start: Policy, one: Sequence[Edit], other: Sequence[Edit], key: bytes) -> Proposal:
+        """What two policies learned since `start`, in one. Only edits can be joined, not whole documents."""
+        if self._settings.update is not UpdateMode.PATCH or not one or not other:
+            return Proposal(None, skipped="skip_no_patches")
+        optimizer = self._advisor.at(key, self._memory)
+        merged = await merge_final(optimizer, start.skill.text, Patch("", tuple(one)), Patch("", tuple(other)))
+        edits = merged.edits if merged is not None else ()
+        return await self._candidate(optimizer, start, merged, edits, None, ())
+
     async def tidy(self, current: Policy, key: bytes) -> Proposal:
         """A shorter skill that should do as well."""
         return await tidied(self._advisor.at(key, self._memory), current)

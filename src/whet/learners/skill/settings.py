@@ -12,6 +12,11 @@ class Teacher(StrEnum):
     DEMONSTRATIONS = "demonstrations"
 
 
+class Search(StrEnum):
+    GREEDY = "greedy"
+    PARETO = "pareto"
+
+
 class Schedule(StrEnum):
     CONSTANT = "constant"
     LINEAR = "linear"
@@ -42,6 +47,8 @@ class SkillSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkn
     """The skill to start from: a folder with SKILL.md, or a markdown file. Missing: an empty one."""
     teacher: Teacher = Teacher.OPTIMIZER
     """optimizer: a model reads what happened; demonstrations: verified examples and rules from verdicts, no model."""
+    search: Search = Search.GREEDY
+    """greedy: one current policy; pareto: every policy that is best at some selection task, joined at ends of epochs."""
     examples: int = 12
     """Examples that demonstrations may hold at once."""
     prompts: str = ""
@@ -98,6 +105,8 @@ class SkillSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkn
             "proposals": 1,
             "screen_tasks": 1,
         }
+        if self.search is Search.PARETO and self.skill_aware:
+            raise ValueError('`search` = "pareto" has no one skill to put reminders into: set `skill_aware` = false')
         for name, value in least.items():
             if getattr(self, name) < value:
                 raise ValueError(f"`{name}` is at least {value}")
