@@ -41,7 +41,7 @@ class Case(NamedTuple):
     most: float = math.inf
     error: float = 0.0
     proven: bool = False
-    """It holds by construction, and tests enumerate it: a simulation may be off by its error, and is a check of both."""
+    """It holds by construction, and tests enumerate it, so a simulation may be off by its error."""
 
     @property
     def kept(self) -> bool:
