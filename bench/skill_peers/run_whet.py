@@ -128,9 +128,9 @@ def main() -> None:
     models = TracedModels(environ, asked.folder)
     project = msgspec.structs.replace(project, models=models)
     run = asked.folder / "runs" / "run-1"
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
     found = trained(project, run)
-    seconds = time.perf_counter() - began
+    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
     took = {salt: LATENCY * len(keys) for salt, keys in models.keys.items()}
     ideal = asyncio.run(WholeIdeal(project, found, run, took).finish())
     tables = {name: table for name, table in tomllib.loads(SETTINGS.read_text()).items() if name != "world"}
@@ -139,6 +139,7 @@ def main() -> None:
     ]
     more = {
         "ideal_seconds": ideal,
+        "cpu_seconds": cpu,
         "steps": len(found.steps),
         "accepted": sum(record.ruling is not None and record.ruling.accepted for record in found.steps),
         "rulings": [

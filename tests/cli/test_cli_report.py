@@ -35,6 +35,7 @@ def test_it_writes_a_page_into_the_run_and_prints_where(whet: Whet, trained: Pat
 
 def test_the_page_goes_where_it_is_wanted(whet: Whet, trained: Path, tmp_path: Path) -> None:
     target = tmp_path / "tuesday.html"
+    (trained / "runs/run-1/report.html").unlink()
     assert whet("report", "-C", trained, "run-1", "--out", target).stdout == f"{target}\n"
     assert target.is_file()
     assert not (trained / "runs/run-1/report.html").exists()
@@ -49,6 +50,7 @@ def test_a_place_that_cannot_be_written_is_one_line(whet: Whet, trained: Path, t
 
 
 def test_as_text_it_is_the_file_to_the_byte(whet: Whet, trained: Path) -> None:
+    (trained / "runs/run-1/report.html").unlink()
     assert whet("report", "-C", trained, "--text").stdout == (trained / "runs/run-1/report.md").read_text()
     assert not (trained / "runs/run-1/report.html").exists()
 

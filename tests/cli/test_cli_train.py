@@ -28,7 +28,7 @@ def test_plain_output_says_why_this_run_what_happened_and_where_it_is(whet: Whet
     assert any(line.startswith("Better by +0.") for line in lines)
     assert lines[-4:-2] == [
         f"skill   {project / 'runs/run-1/best'}",
-        f"report  {project / 'runs/run-1/report.md'}",
+        f"report  {project / 'runs/run-1/report.html'}",
     ]
     assert lines[-1] == "look    whet show run-1"
 

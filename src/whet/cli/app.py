@@ -29,7 +29,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "show": "What a run tried, kept and spent.",
         "watch": "Follow a run while another process trains it.",
         "diff": "What changed between two skills of a run.",
-        "report": "Print a run's report.",
+        "report": "A run's report as one HTML page.",
         "export": "Write what a run stored as lines of JSON.",
     },
     "Parts": {

@@ -10,12 +10,13 @@ from whet.cli.loading import load_for_training
 from whet.cli.options import config_argument, examples, json_option, plain_option, run_option, set_option
 from whet.cli.output import pairs, paragraph, print_json
 from whet.cli.progress import spent_line
+from whet.cli.report import PAGE, write_page
 from whet.cli.standing import report_of
 from whet.cli.working import work_on
 from whet.core import RunStopped
 from whet.models import Ledger
 from whet.training import Project, Report, choose_run, train, verdict_line
-from whet.training.folder import BEST, REPORT_TEXT
+from whet.training.folder import BEST
 
 
 @click.command(
@@ -65,7 +66,7 @@ def tell_outcome(report: Report, folder: Path, ledger: Ledger | None) -> None:
     pairs(
         [
             ("skill", str(folder / BEST)),
-            ("report", str(folder / REPORT_TEXT)),
+            ("report", str(write_page(folder, report, "", folder / PAGE))),
             *([("spent", spent_line(ledger))] if ledger else []),
             ("look", f"whet show {folder.name}"),
         ]

@@ -103,14 +103,19 @@ def swaps(tasks: int, seed: int) -> tuple[int, ...]:
         random = Random(seed_from("mirrors", seed, tasks))
         every = range(1, 1 << bits)
         vectors = random.sample(every, tasks) if tasks <= len(every) else random.choices(every, k=tasks)
-    return tuple(_row(vector, 1 << bits) for vector in vectors)
+    return tuple(_row(vector, bits) for vector in vectors)
 
 
-def _row(vector: int, mirrors: int) -> int:
-    parities = [(vector & mirror).bit_count() & 1 for mirror in range(mirrors)]
-    return int.from_bytes(struct.pack(f"<{mirrors}Q", *parities), "little")
+def _row(vector: int, bits: int) -> int:
+    """1 in the lane of every mirror that has an odd number of bits in common with `vector`; made by doubling."""
+    row = 0
+    for bit in range(bits):
+        half = 1 << bit
+        upper = row ^ _every_lane(half) if vector >> bit & 1 else row
+        row |= upper << (half * _LANE)
+    return row
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def _every_lane(mirrors: int) -> int:
     return int.from_bytes(struct.pack(f"<{mirrors}Q", *[1] * mirrors), "little")
