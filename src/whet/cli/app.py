@@ -22,6 +22,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Train and measure": {
         "train": "Run a training, or go on with one.",
         "eval": "Play a split with a policy: pass rates with intervals.",
+        "certify": "Prove the gain of a run on tasks that nobody selected on.",
         "audit": "Is the verifier any good, the suite large enough, and what will it cost?",
     },
     "Look at runs": {
