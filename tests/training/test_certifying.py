@@ -62,7 +62,7 @@ async def test_each_attempt_spends_from_one_alpha_and_none_is_made_twice(tmp_pat
     await attempt(tmp_path, "Be brief.", run="run-2")
     await attempt(tmp_path, "Be kind.", samples=3)
     ledger = alphas(tmp_path)
-    assert [one.alpha for one in ledger.attempts] == [0.025, 0.0125, 0.00625]
+    assert [one.alpha for one in ledger.attempts] == pytest.approx([0.025, 0.0125, 0.00625])
     assert [one.certified for one in ledger.attempts] == [False, False, False]
     with pytest.raises(InputError, match="made already"):
         await attempt(tmp_path, "Be kind.")
