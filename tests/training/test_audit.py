@@ -14,8 +14,6 @@ from whet.training.audit import (
     audit_verifier,
     damaged,
     find_twins,
-    smallest_gain,
-    tasks_needed,
 )
 
 
@@ -117,11 +115,20 @@ def test_a_suite_says_what_always_passes_what_never_does_and_what_flips() -> Non
     assert (suite.always, suite.never, suite.flips, suite.rate) == (("a",), ("d",), 2, 0.5)
 
 
-def test_fifty_tasks_do_not_show_five_points_and_the_number_that_would_is_said() -> None:
-    assert smallest_gain(50, 0.2) > 0.05
-    needed = tasks_needed(0.05, 0.2)
-    assert smallest_gain(needed, 0.2) == pytest.approx(0.05, abs=0.001)
-    assert smallest_gain(needed, 0.0) < smallest_gain(needed, 0.2) < smallest_gain(50, 0.2)
+def test_a_suite_says_what_it_can_see_and_how_many_tasks_would_see_five_points() -> None:
+    tasks = [Task(str(n), Split.SELECTION, {"n": n}) for n in range(50)]
+    first = [played(str(n), n % 2 == 0) for n in range(50)]
+    second = [played(str(n), n % 2 == 0 or n % 5 == 0) for n in range(50)]
+    suite = audit_suite(tasks, [], first, second)
+    assert suite.sees is not None
+    assert suite.sees > 0.05
+    assert suite.needed_for_five_points > 50
+
+
+def test_three_tasks_can_show_nothing() -> None:
+    tasks = [Task(str(n), Split.SELECTION, {"n": n}) for n in range(3)]
+    tries = [played(str(n), False) for n in range(3)]
+    assert audit_suite(tasks, [], tries, tries).sees is None
 
 
 def test_twins_in_two_splits_are_found_whatever_their_case_and_punctuation() -> None:

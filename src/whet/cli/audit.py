@@ -160,6 +160,11 @@ def _print_suite(suite: Suite) -> None:
     )
 
 
+def _sees(suite: Suite) -> str:
+    seen = "no gain reliably" if suite.sees is None else f"a gain of {share(suite.sees)} or more"
+    return f"{seen}; for 0.05 you need about {suite.needed_for_five_points} tasks"
+
+
 def _print_bill(bill: Bill) -> None:
     title("Bill, at most")
     usd = "not known: say the price under [prices]" if bill.usd is None else f"${bill.usd:.2f} for the target"

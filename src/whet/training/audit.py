@@ -7,7 +7,6 @@ policy, which are stored like any others, so the training that follows does not 
 from __future__ import annotations
 
 import asyncio
-import math
 import re
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -16,7 +15,7 @@ from typing import Any
 import msgspec
 
 from whet.core import Split, Task, Trajectory, Verdict, World, WorldFault, seed_from
-from whet.gate import Interval, wilson
+from whet.gate import Interval, smallest_gain, tasks_needed, wilson
 
 TALK = "I have completed the task."
 
@@ -64,8 +63,8 @@ class Suite(msgspec.Struct, frozen=True):
     never: tuple[str, ...]
     twins: tuple[tuple[str, str], ...]
     """Tasks of different splits that say the same but for case, space and punctuation."""
-    sees: float
-    """The smallest gain that these tasks show with power 0.8."""
+    sees: float | None
+    """The smallest gain that these tasks show with power 0.8; None: no gain is shown so reliably."""
     needed_for_five_points: int
 
 
@@ -188,25 +187,6 @@ def audit_suite(
         sees=smallest_gain(len(selection), noise),
         needed_for_five_points=tasks_needed(0.05, noise),
     )
-
-
-# A two-sided level of 0.05 and a power of 0.8, squared: (1.96 + 0.84)².
-_EFFORT = 7.85
-
-
-def smallest_gain(tasks: int, noise: float) -> float:
-    """The smallest gain that a paired test on so many tasks shows four times in five.
-
-    `noise` is the share of tasks whose verdict differs between identical tries. The differences of a policy better by g
-    vary by about noise + g, so n · g² = effort · (noise + g).
-    """
-    a = _EFFORT / max(1, tasks)
-    return min(1.0, (a + math.sqrt(a * a + 4 * a * noise)) / 2)
-
-
-def tasks_needed(gain: float, noise: float) -> int:
-    """How many tasks show a gain of this size four times in five."""
-    return math.ceil(_EFFORT * (noise + gain) / (gain * gain))
 
 
 def make_bill(
