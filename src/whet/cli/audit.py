@@ -152,10 +152,7 @@ def _print_suite(suite: Suite) -> None:
             ("always pass", str(len(suite.always))),
             ("never pass", str(len(suite.never))),
             ("twins", ", ".join(f"{a} = {b}" for a, b in suite.twins[:5]) or "none in two splits"),
-            (
-                "can see",
-                f"a gain of {share(suite.sees)} or more; for 0.05 you need about {suite.needed_for_five_points}",
-            ),
+            ("can see", _sees(suite)),
         ]
     )
 
