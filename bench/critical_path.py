@@ -2,7 +2,8 @@
 
 The ideal counts, for each call, only what it truly needs: a reflection its own trajectories, a merge its own patches,
 a rollout the policy it plays; every call starts at once when these are there and takes as long as the server made its
-first sending wait. Loading Python modules is not counted. whet's own work, and calls waiting for each other without need, show as the ratio to it.
+first sending wait. Loading Python modules is not counted. whet's own work, and calls waiting for each other without
+need, show as the ratio to it.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from whet.training import write_skill
 
 PACKAGE = Skill(
     {
-        "SKILL.md": "---\nname: house-commands\ndescription: Turns sentences into commands.\n---\n# Rules\n\nBe exact.\n",
+        "SKILL.md": "---\nname: house-commands\ndescription: Turns words into commands.\n---\n# Rules\n\nBe exact.\n",
         "references/units.md": "Degrees are Celsius.\n",
     }
 )

@@ -48,7 +48,7 @@ class SkillSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkn
     teacher: Teacher = Teacher.OPTIMIZER
     """optimizer: a model reads what happened; demonstrations: verified examples and rules from verdicts, no model."""
     search: Search = Search.GREEDY
-    """greedy: one current policy; pareto: every policy that is best at some selection task, joined at ends of epochs."""
+    """greedy: one current policy; pareto: all that are best at some selection task, joined at ends of epochs."""
     examples: int = 12
     """Examples that demonstrations may hold at once."""
     prompts: str = ""
