@@ -9,9 +9,10 @@ import pytest
 
 from whet.cli import reference
 from whet.cli.fields import fields_of
-from whet.cli.numbers import duration, short_count
+from whet.cli.numbers import short_count
 from whet.cli.output import number, rest, table, text
 from whet.training import Config
+from whet.training.telling import duration
 
 ROOT = Path(__file__).resolve().parents[2]
 

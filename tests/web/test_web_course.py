@@ -11,9 +11,10 @@ from reading_pages import report, ruling, score, slow_update, step
 from whet.core import Ruling
 from whet.gate import wilson
 from whet.training.records import RecordKind
+from whet.training.telling import duration
 from whet.web.course import course_of, told
 from whet.web.outcomes import Outcome, interval_of
-from whet.web.words import duration, in_order, moment, sentence
+from whet.web.words import in_order, moment, sentence
 
 
 def test_scores_hold_until_a_ruling_changes_them() -> None:

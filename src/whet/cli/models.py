@@ -13,13 +13,14 @@ import msgspec
 from whet.cli.boundary import NO
 from whet.cli.checking import Checked, check_roles, configured_roles
 from whet.cli.loading import config_file
-from whet.cli.numbers import duration, money
+from whet.cli.numbers import money
 from whet.cli.options import config_argument, examples, json_option, set_option
 from whet.cli.output import number, print_json, print_table, rest, text, title
 from whet.core import SystemClock
 from whet.models import PROVIDERS, Models, Prices
 from whet.models.prices import Price, shipped_prices
 from whet.training import load_config
+from whet.training.telling import duration
 
 
 class ProviderLine(msgspec.Struct, frozen=True):

@@ -29,20 +29,6 @@ def short_count(count: int) -> str:
     return str(count)
 
 
-def duration(seconds: float) -> str:
-    """0.4 s, 12 s, 3 min 05 s, 2 h 07 min."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, whole = divmod(whole, 60)
-    if minutes < 60:
-        return f"{minutes} min {whole:02d} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min"
-
-
 def when(at: float) -> str:
     """A moment in the reader's own time zone."""
     return datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M") if at else "-"

@@ -11,10 +11,11 @@ from typing import Protocol
 
 import click
 
-from whet.cli.numbers import duration, money, plural, share, short_count
+from whet.cli.numbers import money, plural, share, short_count
 from whet.core import Clock
 from whet.models import Ledger
 from whet.training import Monitor, Stage
+from whet.training.telling import duration
 
 _STEP = re.compile(r"step (\d+):")
 

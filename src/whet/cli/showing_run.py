@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from whet.cli.numbers import duration, interval, money, plural, share, short_count, when
+from whet.cli.numbers import interval, money, plural, share, short_count, when
 from whet.cli.output import number, pairs, paragraph, print_diff, print_table, rest, text, title
 from whet.cli.skills import diff_lines
 from whet.cli.standing import Standing, State, read_standing, report_of, settings_of, skill_of
@@ -18,6 +18,7 @@ from whet.gate import Interval, wilson
 from whet.store import FailureLine, RunReader, SpendingLine
 from whet.training import Comparison, Report, StepRecord, verdict_line
 from whet.training.folder import STORE_FILE
+from whet.training.telling import duration
 
 _SHOWN_FAILURES = 5
 

@@ -12,7 +12,7 @@ from typing import Protocol
 import click
 
 from whet.cli.loading import find_folder
-from whet.cli.numbers import duration, money, plural, share, short_count
+from whet.cli.numbers import money, plural, share, short_count
 from whet.cli.options import examples, plain_option, project_option, run_argument
 from whet.cli.output import print_json
 from whet.cli.progress import is_live
@@ -22,6 +22,7 @@ from whet.core import Clock, SystemClock
 from whet.store import RunReader
 from whet.training import StepRecord
 from whet.training.folder import STORE_FILE
+from whet.training.telling import duration
 
 _PAUSE = 0.5
 

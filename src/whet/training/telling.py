@@ -1,4 +1,4 @@
-"""A record in one line, for logs and progress."""
+"""Records and times in words, for logs, terminals and pages."""
 
 from __future__ import annotations
 
@@ -50,3 +50,17 @@ def _changes(record: StepRecord) -> str:
             return f"{changed} {'edit' if changed == 1 else 'edits'}"
         case RecordKind.LAST:
             return "it is"
+
+
+def duration(seconds: float) -> str:
+    """0.4 s, 12 s, 3 min 05 s, 2 h 07 min."""
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    rest = round(seconds)
+    if rest < 60:
+        return f"{rest} s"
+    minutes, rest = divmod(rest, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min"

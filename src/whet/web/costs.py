@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from whet.core import Nanodollars, dollars
 from whet.store import AnsweredLine, FailureLine, SpendingLine
 from whet.training import Report
+from whet.training.telling import duration
 from whet.web import plots, tables
 from whet.web.facts import Timing
 from whet.web.markup import Markup, tag
-from whet.web.words import duration, moment, plural, spaced, whole
+from whet.web.words import moment, plural, spaced, whole
 
 STAGES = {
     "rollout": "playing",

@@ -28,20 +28,6 @@ def plural(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
-def duration(seconds: float) -> str:
-    """0.4 s, 12 s, 3 min 05 s, 2 h 07 min."""
-    if seconds < 9.95:
-        return f"{seconds:.1f} s"
-    rest = round(seconds)
-    if rest < 60:
-        return f"{rest} s"
-    minutes, rest = divmod(rest, 60)
-    if minutes < 60:
-        return f"{minutes} min {rest:02d} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min"
-
-
 def moment(at: float) -> str:
     """In one time zone for all, because the page travels."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC") if at else "-"
