@@ -165,7 +165,7 @@ class Ledger:
         if caps.calls is not None and self.calls + self.in_flight + 1 > caps.calls:
             return _exhausted("calls", f"{self.calls:,} of {caps.calls:,} made")
         if caps.seconds is not None and self.seconds >= caps.seconds:
-            return _exhausted("seconds", f"{self.seconds:.0f} of {caps.seconds:g} used")
+            return _exhausted("seconds", f"{self.seconds:.3g} of {caps.seconds:g} used")
         return None
 
 
