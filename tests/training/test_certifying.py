@@ -36,7 +36,7 @@ async def attempt(folder: Path, skill: str, *, samples: int = 2, run: str = "run
 
 def alphas(folder: Path) -> AlphaLedger:
     ledgers = msgspec.json.decode((folder / "runs" / ALPHA_FILE).read_bytes(), type=dict[str, AlphaLedger])
-    return ledgers["simulated/test"]
+    return ledgers["simulated"]
 
 
 async def test_a_real_gain_is_certified_on_fresh_samples_and_written_beside_the_run(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ async def test_an_attempt_that_was_cut_off_goes_on_with_what_it_was_granted(tmp_
     whole = await attempt(tmp_path, skill)
     ledger = alphas(tmp_path)
     cut_off = msgspec.structs.replace(ledger, attempts=(msgspec.structs.replace(ledger.attempts[0], certified=None),))
-    (tmp_path / "runs" / ALPHA_FILE).write_bytes(msgspec.json.encode({"simulated/test": cut_off}))
+    (tmp_path / "runs" / ALPHA_FILE).write_bytes(msgspec.json.encode({"simulated": cut_off}))
     assert await attempt(tmp_path, skill) == whole
     assert alphas(tmp_path) == ledger
 

@@ -105,7 +105,7 @@ async def kill_until_done(folder: Path, executioner: Executioner, *arguments: st
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("settings", "in_flight", "epochs", "least"),
-    [pytest.param(PLAIN, 8, 6, 100, id="plain"), pytest.param(FULL, 16, 3, 30, id="everything on")],
+    [pytest.param(PLAIN, 8, 9, 100, id="plain"), pytest.param(FULL, 16, 3, 30, id="everything on")],
 )
 async def test_a_training_killed_again_and_again_repeats_no_stored_call_and_ends_the_same(
     tmp_path: Path, settings: tuple[str, ...], in_flight: int, epochs: int, least: int

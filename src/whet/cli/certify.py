@@ -32,7 +32,7 @@ from whet.training.folder import CONFIG_COPY
 def command(run: str | None, split: str | None, samples: int, project: Path, plain: bool, as_json: bool) -> None:
     """Prove the gain of RUN's best policy over its start, by fresh plays on tasks that nothing was chosen by.
 
-    It stops as soon as the gain is proven, or cannot be any more. Every attempt on the same tasks spends from one
+    It stops as soon as the gain is proven, or cannot be any more. Every attempt on the same world spends from one
     chance of 5%, kept in runs/alpha.json, so that asking again and again cannot buy a certificate. Exit code 1: no
     gain is shown.
     """

@@ -1,6 +1,6 @@
 """Certifies a run's best policy against the one it started from, on tasks that nobody selected on.
 
-Every attempt of a project spends from one alpha for its world and split, kept in runs/alpha.json, so that asking again
+Every attempt of a project spends from one alpha for its world, kept in runs/alpha.json, so that asking again
 and again cannot buy a certificate. An attempt that was cut off goes on with what it was granted.
 """
 
@@ -36,7 +36,7 @@ async def certify(workshop: Workshop, best: Policy, split: Split, samples: int, 
     project, folder = workshop.project, workshop.folder
     tasks = project.tasks(split)
     claim = _claim(workshop, best, split, samples)
-    key, campaign = claim.key(tasks), f"{project.world.name}/{split}"
+    key, campaign = claim.key(tasks), project.world.name
     with _alphas(project.base_dir) as alphas:
         ledger, alpha = alphas.setdefault(campaign, AlphaLedger()).open(key)
         alphas[campaign] = ledger
