@@ -23,6 +23,10 @@ from whet.store.reader import sqlite_version
 EXTRAS = {
     "azure": ("azure.identity", "signing in to Azure without a key"),
     "skillopt": ("yaml", "reading SkillOpt configurations"),
+    "mcp": ("mcp", "playing worlds by MCP, and MCP servers as worlds"),
+    "worlds": ("fastapi", "worlds whose tools are generated programs (awm)"),
+    "reasoning-gym": ("reasoning_gym", "the puzzles of reasoning_gym"),
+    "textworld": ("textworld", "text adventures made offline"),
 }
 """By the name of the extra: a module that it brings, and what it is good for."""
 
