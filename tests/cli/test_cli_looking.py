@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from calling_whet import Whet
@@ -128,6 +129,55 @@ def test_diff_of_what_a_step_proposed(whet: Whet, trained: Path) -> None:
     step = next(step for step in _steps(trained) if step.edits)
     lines = whet("diff", "-C", trained, "run-1", step.current[:8], str(step.number)).stdout.splitlines()
     assert lines[:2] == [f"--- {step.current[:8]}/SKILL.md", f"+++ {step.number}/SKILL.md"]
+
+
+def _changes(whet: Whet, project: Path, *named: str) -> list[dict[str, Any]]:
+    return json.loads(whet("diff", "-C", project, "run-1", *named, "--json").stdout)["changes"]
+
+
+def test_diff_says_who_brought_each_line_from_what_and_what_it_did(whet: Whet, trained: Path) -> None:
+    changes = _changes(whet, trained)
+    written = "\n".join(line for change in changes for line in change["added"])
+    assert "- Heating: heat(room,degrees)" in written
+    heating = next(change for change in changes if any("Heating" in line for line in change["added"]))
+    step = next(s for s in _steps(trained) if heating["brought_by"].startswith(f"step {s.number},"))
+    edit = next(done.edit for done in step.edits if "Heating" in done.edit.content)
+    assert step.ruling is not None
+    assert step.ruling.accepted
+    assert set(edit.tasks) <= set(heating["learned_from"])
+    assert heating["source"] == "failure"
+    assert (tuple(heating["fixed"]), tuple(heating["broke"])) == (step.ruling.fixed_tasks, step.ruling.broke_tasks)
+    assert heating["reasoning"] == step.reasoning
+    printed = whet("diff", "-C", trained, "run-1").stdout
+    assert f"by step {step.number}, epoch {step.epoch}; accepted: " in printed
+    assert heating["learned_from"][0] in printed
+
+
+def test_the_tasks_that_a_diff_names_are_those_that_the_gate_counted(trained: Path) -> None:
+    rulings = [step.ruling for step in _steps(trained) if step.ruling]
+    assert any(ruling.fixed for ruling in rulings)
+    for ruling in rulings:
+        assert (len(ruling.fixed_tasks), len(ruling.broke_tasks)) == (ruling.fixed, ruling.broke)
+        assert not set(ruling.fixed_tasks) & set(ruling.broke_tasks)
+
+
+def test_diff_tells_of_a_candidate_that_was_rejected(whet: Whet, trained: Path) -> None:
+    rejected = next(step for step in _steps(trained) if step.ruling and not step.ruling.accepted)
+    changes = _changes(whet, trained, rejected.current[:8], str(rejected.number))
+    assert {change["brought_by"].partition(",")[0] for change in changes} == {f"step {rejected.number}"}
+    assert all(change["outcome"].startswith("rejected: ") for change in changes)
+
+
+def test_diff_of_skills_that_did_not_come_of_each_other_claims_nothing(whet: Whet, trained: Path) -> None:
+    changes = _changes(whet, trained, "best", "start")
+    assert changes
+    assert {change["brought_by"] for change in changes} == {""}
+
+
+def test_a_bare_diff_is_a_unified_one(whet: Whet, trained: Path) -> None:
+    lines = whet("diff", "-C", trained, "run-1", "--bare").stdout.splitlines()
+    assert lines == json.loads(whet("diff", "-C", trained, "run-1", "--json").stdout)["diff"]
+    assert lines[2].startswith("@@ -")
 
 
 def test_diff_of_equal_skills_says_so(whet: Whet, trained: Path) -> None:

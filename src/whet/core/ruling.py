@@ -42,6 +42,10 @@ class Ruling(msgspec.Struct, frozen=True):
     """One plain sentence."""
     fixed: int = 0
     broke: int = 0
+    fixed_tasks: tuple[str, ...] = ()
+    """Which ones `fixed` counts."""
+    broke_tasks: tuple[str, ...] = ()
+    """Which ones `broke` counts."""
     both: int = 0
     neither: int = 0
     rollouts: int = 0

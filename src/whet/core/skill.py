@@ -55,6 +55,8 @@ class Edit(msgspec.Struct, frozen=True, omit_defaults=True):
     source: Source | None = None
     support: int = 0
     """How many trajectories stood behind it."""
+    tasks: tuple[str, ...] = ()
+    """Whose trajectories those were, as far as it is known."""
     merge_level: int = 0
 
 

@@ -144,10 +144,11 @@ class PairedRule:
             middle = (candidate + incumbent) / 2
             candidate, incumbent = middle + gain / 2, middle - gain / 2
         even = [one for one in played if one.difference == 0]
-        fixed = sum(one.difference > 0 for one in played)
+        named = list(zip(self._tasks, self._standings, strict=True))
+        fixed = tuple(task for task, one in named if one.pairs and one.difference > 0)
+        broke = tuple(task for task, one in named if one.pairs and one.difference < 0)
         both = sum(2 * one.candidate >= one.pairs * _UNIT for one in even)
         rollouts = 2 * sum(one.pairs for one in played)
-        broke = len(played) - len(even) - fixed
         measured = gain if look.accepted else candidate - incumbent
         return Ruling(
             accepted=look.accepted,
@@ -155,9 +156,11 @@ class PairedRule:
             candidate=candidate,
             incumbent=incumbent,
             best=incumbent,
-            reason=_reason(look, measured, fixed, broke, self._level),
-            fixed=fixed,
-            broke=broke,
+            reason=_reason(look, measured, len(fixed), len(broke), self._level),
+            fixed=len(fixed),
+            broke=len(broke),
+            fixed_tasks=fixed,
+            broke_tasks=broke,
             both=both,
             neither=len(even) - both,
             rollouts=rollouts,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
+from typing import TypedDict
 
 from whet.core import Ruling
 from whet.gate.evidence import Arm, Ask, Evidence, PlannedPlay
@@ -13,6 +14,17 @@ _SLACK = 1e-9
 """More than sums of partial credit differ by the order in which they are added."""
 
 Outcome = tuple[float, float]
+
+
+class _Counts(TypedDict):
+    """The part of a Ruling that counts tasks."""
+
+    fixed: int
+    broke: int
+    both: int
+    neither: int
+    fixed_tasks: tuple[str, ...]
+    broke_tasks: tuple[str, ...]
 
 
 class StrictRule:
@@ -78,7 +90,7 @@ class StrictRule:
             incumbent=incumbent,
             best=best,
             reason=self._reason(accepted, candidate, incumbent),
-            **paired_counts(candidates, incumbents),
+            **paired_counts(self._tasks, candidates, incumbents),
             rollouts=2 * len(self._tasks),
             gain=candidate - incumbent,
         )
@@ -95,7 +107,7 @@ class StrictRule:
             best=incumbent if self._best is None else self._best,
             reason=f"it scores {candidate:.4f} at most, whatever the {left} tasks left would say, "
             f"and the current policy {incumbent:.4f}",
-            **paired_counts(candidates, evidence.of(Arm.INCUMBENT, played)),
+            **paired_counts(played, candidates, evidence.of(Arm.INCUMBENT, played)),
             rollouts=len(self._tasks) + len(played),
             saved=left,
             gain=candidate - incumbent,
@@ -132,15 +144,23 @@ class OffRule(StrictRule):
         return f"the gate is off; it scores {candidate:.4f}, the policy before it {incumbent:.4f}"
 
 
-def paired_counts(candidates: Sequence[Outcome], incumbents: Sequence[Outcome]) -> dict[str, int]:
+def paired_counts(tasks: Sequence[str], candidates: Sequence[Outcome], incumbents: Sequence[Outcome]) -> _Counts:
     """Tasks fixed, broken, passed with both and with neither."""
-    counts = {"fixed": 0, "broke": 0, "both": 0, "neither": 0}
-    for (candidate, _), (incumbent, _) in zip(candidates, incumbents, strict=True):
-        if candidate == incumbent:
-            counts["both" if candidate == 1.0 else "neither"] += 1
-        else:
-            counts["fixed" if candidate > incumbent else "broke"] += 1
-    return counts
+    named = [
+        (task, candidate, incumbent)
+        for task, (candidate, _), (incumbent, _) in zip(tasks, candidates, incumbents, strict=True)
+    ]
+    fixed = tuple(task for task, candidate, incumbent in named if candidate > incumbent)
+    broke = tuple(task for task, candidate, incumbent in named if candidate < incumbent)
+    both = sum(candidate == incumbent == 1.0 for _, candidate, incumbent in named)
+    return {
+        "fixed": len(fixed),
+        "broke": len(broke),
+        "both": both,
+        "neither": len(named) - len(fixed) - len(broke) - both,
+        "fixed_tasks": fixed,
+        "broke_tasks": broke,
+    }
 
 
 def _plays(tasks: Sequence[str], arm: Arm) -> list[PlannedPlay]:

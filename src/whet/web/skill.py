@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 
 from whet.training import Report, StepRecord
 from whet.web import tables
 from whet.web.attribution import Row, RowKind
 from whet.web.facts import Facts
-from whet.web.lineage import FileRows, Origin, Version, changed_files, edits_behind, way_to_best
+from whet.web.lineage import FileRows, Origin, Version, changed_files, edits_behind, grouped, way_to_best
 from whet.web.markup import Markup, many, tag
 from whet.web.outcomes import label, why
 from whet.web.steps import learned_from
@@ -18,6 +17,7 @@ from whet.web.words import plural, sentence, shortened
 _AROUND = 3
 """Unchanged lines that are shown beside a change."""
 _REASON = 280
+_FEW_TASKS = 8
 
 
 def best_skill(report: Report, facts: Facts) -> Markup:
@@ -43,7 +43,7 @@ def _summary(files: Sequence[FileRows], way: Sequence[Version]) -> str:
 
 
 def _file(report: Report, way: Sequence[Version], found: FileRows) -> Markup:
-    groups = _groups(found.rows)
+    groups = grouped(found.rows)
     shown: list[Markup] = []
     for place, (by, rows) in enumerate(groups):
         if by:
@@ -51,20 +51,6 @@ def _file(report: Report, way: Sequence[Version], found: FileRows) -> Markup:
         else:
             shown.append(_unchanged(rows, first=place == 0, last=place == len(groups) - 1))
     return tag("div", tag("h3", tag("code", found.path)), tag("div", *shown, class_="diff"), class_="file")
-
-
-def _groups(rows: Sequence[Row]) -> list[tuple[int, list[Row]]]:
-    """Neighbouring rows of one version. Empty lines alone are no change to tell of: they go with what is above them."""
-    groups: list[tuple[int, list[Row]]] = []
-    for by, group in groupby(rows, key=lambda row: row.by):
-        found = list(group)
-        above = groups[-1][0] if groups else -1
-        empty = not any(row.text.strip() for row in found)
-        if by == above or (by and above > 0 and empty):
-            groups[-1][1].extend(found)
-        else:
-            groups.append((by, found))
-    return groups
 
 
 def _unchanged(rows: Sequence[Row], *, first: bool, last: bool) -> Markup:
@@ -89,13 +75,28 @@ def _origin(report: Report, origin: Origin, lines: Sequence[str]) -> Markup:
         return tag("p", "After ", link, ": a reminder, kept whatever was ruled.", class_="origin")
     said = tag("p", link, f": {why(record)}.", class_="origin-head")
     reason = tag("p", sentence(shortened(record.reasoning.strip(), _REASON))) if record.reasoning.strip() else ""
-    return tag("div", said, reason, _support(record, lines), class_="origin")
+    return tag("div", said, reason, _support(record, lines), _tasks_changed(record), class_="origin")
+
+
+def _tasks_changed(record: StepRecord) -> Markup:
+    ruling = record.ruling
+    said = [] if ruling is None else [_named(ruling.fixed_tasks, "fixed "), _named(ruling.broke_tasks, "broke ")]
+    said = [part for part in said if part]
+    return tag("p", sentence("; ".join(said)), class_="fine") if said else Markup("")
 
 
 def _support(record: StepRecord, lines: Sequence[str]) -> Markup:
-    known = dict.fromkeys(learned_from(edit) for edit in edits_behind(record, lines))
+    behind = edits_behind(record, lines)
+    known = dict.fromkeys(learned_from(edit) for edit in behind)
     said = "; ".join(line.removeprefix(", learned ") for line in known if line)
-    return tag("p", f"Learned {said}.", class_="fine") if said else Markup("")
+    tasks = dict.fromkeys(task for edit in behind for task in edit.tasks)
+    return tag("p", f"Learned {said}{_named(list(tasks), ': ')}.", class_="fine") if said else Markup("")
+
+
+def _named(tasks: Sequence[str], before: str) -> str:
+    """The first few."""
+    more = f" and {len(tasks) - _FEW_TASKS} more" if len(tasks) > _FEW_TASKS else ""
+    return f"{before}{', '.join(tasks[:_FEW_TASKS])}{more}" if tasks else ""
 
 
 def _lines(rows: Sequence[Row]) -> Markup:

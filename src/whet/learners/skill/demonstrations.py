@@ -108,19 +108,22 @@ def _shown(played: Trajectory) -> Edit | None:
         # What tells one task of a world from another mostly stands at its end.
         told = f"… {told[-_LONGEST:]}"
     source = Source.SUCCESS if played.hard else Source.FAILURE
-    return Edit("append", EXAMPLES, without_markers(f"Task: {told}\nAnswer: {right}"), source=source, support=1)
+    content = without_markers(f"Task: {told}\nAnswer: {right}")
+    return Edit("append", EXAMPLES, content, source=source, support=1, tasks=(played.task,))
 
 
 def _rules(played: Sequence[Trajectory]) -> list[Edit]:
     """What the verifier said to more than one failure is worth telling beforehand."""
-    said = Counter(
-        " ".join(without_markers(one.verdict.feedback).split())
-        for one in played
-        if one.verdict is not None and not one.verdict.hard and one.verdict.feedback
-    )
-    often = [(text, count) for text, count in said.most_common() if count > 1 and len(text) <= _LONGEST]
+    told: dict[str, list[str]] = {}
+    for one in played:
+        if one.verdict is not None and not one.verdict.hard and one.verdict.feedback:
+            text = " ".join(without_markers(one.verdict.feedback).split())
+            told.setdefault(text, []).append(one.task)
+    often = [(text, tasks) for text, tasks in told.items() if len(tasks) > 1 and len(text) <= _LONGEST]
+    often.sort(key=lambda said: -len(said[1]))
     return [
-        Edit("append", RULES, f"- Avoid this: {text}", source=Source.FAILURE, support=count) for text, count in often
+        Edit("append", RULES, f"- Avoid this: {text}", source=Source.FAILURE, support=len(tasks), tasks=tuple(tasks))
+        for text, tasks in often
     ]
 
 

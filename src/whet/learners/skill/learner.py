@@ -156,8 +156,11 @@ class SkillLearner:
         if answer is None:
             return _Reflection(None)
         items = answer.patch.of(optimizer.mode)
-        tag = {"source": batch.source, "support": len(batch.trajectories)}
-        edits = tuple(msgspec.structs.replace(edit, **tag) for edit in (items if budget is None else items[:budget]))
+        tasks = tuple(dict.fromkeys(trajectory.task for trajectory in batch.trajectories))
+        edits = tuple(
+            msgspec.structs.replace(edit, source=batch.source, support=len(batch.trajectories), tasks=tasks)
+            for edit in (items if budget is None else items[:budget])
+        )
         patterns = tuple(pattern.as_pattern() for pattern in answer.failure_summary or ())
         wanted = bool(inputs["sorting"])
         return _Reflection(

@@ -118,7 +118,10 @@ def _joined(
 
 
 def _with_origin(edit: Edit, before: Sequence[Edit], source: Source | None, level: int) -> Edit:
-    """A merged edit stands on the trajectories of those it came from: its twins if there are any, else the largest."""
+    """A merged edit stands on the trajectories of those it came from: its twins if there are any.
+
+    Without a twin it may come from any of them: it counts as much as the largest, and names the tasks of all.
+    """
     twins = [
         other for other in before if (other.op, other.target, other.content) == (edit.op, edit.target, edit.content)
     ]
@@ -127,4 +130,5 @@ def _with_origin(edit: Edit, before: Sequence[Edit], source: Source | None, leve
     else:
         support = max((other.support for other in before), default=0)
     origin = source or (twins[0].source if twins else Source.FAILURE)
-    return msgspec.structs.replace(edit, source=origin, support=support, merge_level=level)
+    tasks = tuple(dict.fromkeys(task for other in twins or before for task in other.tasks))
+    return msgspec.structs.replace(edit, source=origin, support=support, tasks=tasks, merge_level=level)
