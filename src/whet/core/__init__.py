@@ -67,10 +67,23 @@ from whet.core.skill import (
     Source,
 )
 from whet.core.trajectory import End, Failure, FailureKind, Trajectory
-from whet.core.world import Brief, Session, Split, Task, ToolFault, ToolResult, Verdict, World
+from whet.core.world import (
+    Act,
+    Brief,
+    ForkableSession,
+    Session,
+    Solution,
+    Split,
+    Task,
+    ToolFault,
+    ToolResult,
+    Verdict,
+    World,
+)
 
 __all__ = [
     "SKILL_FILE",
+    "Act",
     "AdapterRef",
     "BadReply",
     "Brief",
@@ -91,6 +104,7 @@ __all__ = [
     "FailureKind",
     "FailurePattern",
     "Finish",
+    "ForkableSession",
     "Harness",
     "ImagePart",
     "InputError",
@@ -115,6 +129,7 @@ __all__ = [
     "Score",
     "Session",
     "Skill",
+    "Solution",
     "Source",
     "Speaker",
     "Split",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -78,6 +78,20 @@ class Verdict(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
             raise ValueError(f"a verdict's soft score is between 0 and 1, not {self.soft}")
 
 
+class Act(msgspec.Struct, frozen=True, gc=False):
+    """One call of a tool, with arguments that are already parsed."""
+
+    tool: str
+    arguments: dict[str, Json] = {}
+
+
+class Solution(msgspec.Struct, frozen=True, gc=False):
+    """A scripted way through a task: what is done, in order, and what is answered at the end."""
+
+    acts: tuple[Act, ...] = ()
+    answer: str = ""
+
+
 class Session(Protocol):
     """One live, isolated try at one task. Single use: after `judge` or `close` it is over."""
 
@@ -96,6 +110,13 @@ class Session(Protocol):
     async def close(self) -> None:
         """Ends it without a verdict; always called, also after `judge`."""
         ...
+
+
+@runtime_checkable
+class ForkableSession(Session, Protocol):
+    """A session that can be branched: the fork starts where this one stands, and neither sees what the other does."""
+
+    async def fork(self) -> Session: ...
 
 
 class World(Protocol):
