@@ -21,6 +21,8 @@ from whet.training import Project, Report, Stage, StepRecord, load_config, plan,
 from whet.training.folder import STORE_FILE
 from whet.training.judging import judge
 
+SHARE_OF_BUDGET = 0.45
+"""Of the calls that the peers are given: what is to be shown is a better skill from less than half of them."""
 SETTINGS = Path(__file__).with_name("whet.toml")
 KEY_VARIABLE = "WHET_BENCH_KEY"
 LATENCY = 0.05
@@ -120,7 +122,7 @@ def main() -> None:
         f'target.base_url="{asked.base_url}"',
         f'optimizer.base_url="{asked.base_url}"',
         f"train.seed={asked.seed}",
-        f"budget.calls={asked.budget}",
+        f"budget.calls={int(SHARE_OF_BUDGET * asked.budget)}",
     ]
     config = load_config(SETTINGS, overrides)
     environ = {KEY_VARIABLE: KEY}

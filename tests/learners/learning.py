@@ -61,7 +61,7 @@ def optimizer(model: ScriptedOptimizer) -> Optimizer:
 
 
 def learner(model: ScriptedOptimizer, settings: SkillSettings) -> SkillLearner:
-    async def play(policy: Policy, tasks: Sequence[Task]) -> Sequence[Trajectory]:
+    async def play(policy: Policy, tasks: Sequence[Task], sample: int) -> Sequence[Trajectory]:
         raise AssertionError("one proposal is not screened")
 
     return SkillLearner(advisor(model, settings.update), settings, play)

@@ -81,7 +81,7 @@ class Playing:
     def __init__(self) -> None:
         self.asked: list[int] = []
 
-    async def __call__(self, policy: Policy, tasks: Sequence[Task]) -> list[Trajectory]:
+    async def __call__(self, policy: Policy, tasks: Sequence[Task], sample: int = 0) -> list[Trajectory]:
         self.asked.append(len(tasks))
         return [played(task.id, int(task.id[1:]) % 5 == 0 and policy is NEW, policy) for task in tasks]
 

@@ -71,6 +71,8 @@ FULL = (
     "--set",
     "skill.proposals=2",
     "--set",
+    "skill.try_edits=1",
+    "--set",
     "skill.skill_aware=true",
     "--set",
     "skill.consolidate_above=1",

@@ -82,6 +82,8 @@ class EditStatus(StrEnum):
     SKIPPED_NO_TARGET = "skipped_no_target"
     SKIPPED_PROTECTED = "skipped_protected"
     SKIPPED_UNKNOWN_OP = "skipped_unknown_op"
+    LEFT_OUT = "left_out"
+    """It could be applied, but was tried first and helped with nothing."""
     ERROR = "error"
 
     @property

@@ -181,10 +181,10 @@ class Training:
         step = self._plan[-1].step
         await self._record(RecordKind.LAST, step, Score(0.0, 0.0, 0), self._best, proposal, ruling)
 
-    async def _play(self, policy: Policy, tasks: Sequence[Task]) -> list[Trajectory]:
+    async def _play(self, policy: Policy, tasks: Sequence[Task], sample: int) -> list[Trajectory]:
         """Train tasks, for a learner that wants to see more."""
         stage = self._monitor.stage("compare", len(tasks))
-        played = await play_all(self._engine, policy, tasks, stage)
+        played = await play_all(self._engine, policy, tasks, stage, sample=sample)
         self._monitor.ended(stage)
         return played
 

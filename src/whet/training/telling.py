@@ -6,6 +6,7 @@ from whet.training.records import RecordKind, StepRecord
 
 SKIPPED = {
     "skip_no_patches": "nothing was proposed",
+    "skip_no_help": "each of its edits was tried alone, and none helped",
     "skip_no_change": "it would have changed nothing",
     "skip_no_rewrite": "no rewrite could be used",
     "skip_no_pairs": "there was nothing to compare",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from whet.core import EditResult, FailurePattern, Proposal, Ruling, Trajectory
+from whet.core import EditResult, EditStatus, FailurePattern, Proposal, Ruling, Trajectory
 from whet.learners.skill.evidence import show_edit
 
 
@@ -18,6 +18,7 @@ class BufferEntry(msgspec.Struct, frozen=True):
     accepted: bool | None
     """None: nothing was proposed."""
     rejected_edits: tuple[EditResult, ...] = ()
+    left_out: tuple[EditResult, ...] = ()
     before: float = 0.0
     after: float = 0.0
 
@@ -32,6 +33,7 @@ def make_entry(step: int, trajectories: Sequence[Trajectory], proposal: Proposal
         patterns=proposal.patterns or group_failures(failed),
         accepted=None if ruling is None else ruling.accepted,
         rejected_edits=tuple(edit for edit in proposal.edits if edit.status.changed) if rejected else (),
+        left_out=tuple(edit for edit in proposal.edits if edit.status is EditStatus.LEFT_OUT),
         before=0.0 if ruling is None else ruling.incumbent,
         after=0.0 if ruling is None else ruling.candidate,
     )
@@ -57,6 +59,10 @@ def _show(entry: BufferEntry) -> str:
     if entry.rejected_edits:
         lines.append(f"These changes were tried and took the score from {entry.before:.4f} to {entry.after:.4f}:")
         lines += [f"- {show_edit(tried.edit)}" for tried in entry.rejected_edits]
+        lines.append("Do not propose them again.")
+    if entry.left_out:
+        lines.append("These changes were tried alone and helped with none of the tasks that they came from:")
+        lines += [f"- {show_edit(tried.edit)}" for tried in entry.left_out]
         lines.append("Do not propose them again.")
     return "\n".join(lines)
 

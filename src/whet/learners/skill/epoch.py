@@ -15,8 +15,8 @@ from whet.learners.skill.pairs import Pair, kept, show_pairs
 from whet.learners.skill.regions import SLOW_UPDATE, region, with_region
 from whet.learners.skill.settings import PairPolicy, SkillSettings
 
-Play = Callable[[Policy, Sequence[Task]], Awaitable[Sequence[Trajectory]]]
-"""Plays train tasks with a policy, in their order."""
+Play = Callable[[Policy, Sequence[Task], int], Awaitable[Sequence[Trajectory]]]
+"""Plays train tasks with a policy, in their order; the number is the sample, 0 for the first try at a task."""
 
 
 class EpochEnd(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ async def compare(end: EpochEnd, tasks: Sequence[Task], play: Play, settings: Sk
     found: list[Pair] = []
     while order and len(found) < settings.slow_samples:
         batch, order = order[: settings.slow_samples], order[settings.slow_samples :]
-        before, after = await asyncio.gather(play(end.previous, batch), play(end.current, batch))
+        before, after = await asyncio.gather(play(end.previous, batch, 0), play(end.current, batch, 0))
         pairs = [Pair(a, b) for a, b in zip(before, after, strict=True)]
         found += kept(pairs, settings.pairs)
         if settings.pairs is not PairPolicy.CHANGED:

@@ -9,6 +9,7 @@ import msgspec
 
 from whet.core import (
     Edit,
+    EditResult,
     Patch,
     Policy,
     Proposal,
@@ -33,6 +34,7 @@ from whet.learners.skill.rewriting import apply
 from whet.learners.skill.screening import most_promising
 from whet.learners.skill.settings import AppendixSource, Schedule, SkillSettings, UpdateMode
 from whet.learners.skill.tidying import tidied
+from whet.learners.skill.trials import Trials, Tried
 
 _PURPOSE = {Source.FAILURE: Purpose.REFLECT_FAILURE, Source.SUCCESS: Purpose.REFLECT_SUCCESS}
 
@@ -60,7 +62,8 @@ class SkillLearner:
         arriving = [asyncio.ensure_future(trajectory) for trajectory in evidence]
         draws = [step.key, *(content_key("proposal", step.key, n) for n in range(1, self._settings.proposals))]
         async with asyncio.TaskGroup() as drawing:
-            drawn = [drawing.create_task(self._draw(incumbent, arriving, step, key)) for key in draws]
+            trials = self._trials(drawing, incumbent, tasks, arriving)
+            drawn = [drawing.create_task(self._draw(incumbent, arriving, trials, step, key)) for key in draws]
         proposals = [proposal.result() for proposal in drawn]
         return await most_promising(proposals, tasks[: self._settings.screen_tasks], self._play)
 
@@ -113,8 +116,23 @@ class SkillLearner:
             self._epoch = epoch
             self._buffer.clear()
 
+    def _trials(
+        self,
+        group: asyncio.TaskGroup,
+        incumbent: Policy,
+        tasks: Sequence[Task],
+        evidence: Sequence[asyncio.Future[Trajectory]],
+    ) -> Trials | None:
+        most = self._settings.try_edits
+        return Trials(group, incumbent, tasks, evidence, most, self._play) if most else None
+
     async def _draw(
-        self, incumbent: Policy, evidence: Sequence[asyncio.Future[Trajectory]], step: Step, key: bytes
+        self,
+        incumbent: Policy,
+        evidence: Sequence[asyncio.Future[Trajectory]],
+        trials: Trials | None,
+        step: Step,
+        key: bytes,
     ) -> Proposal:
         settings = self._settings
         optimizer = self._advisor.at(key, self._memory)
@@ -122,18 +140,21 @@ class SkillLearner:
         history = section("Earlier steps of this epoch", show_buffer(self._buffer))
         skill = incumbent.skill.text
         reflections: list[asyncio.Task[_Reflection]] = []
-        async with asyncio.TaskGroup() as tasks:
-            trees = {source: MergeTree(tasks, optimizer, skill, source, settings.merge_size) for source in Source}
+        async with asyncio.TaskGroup() as reading:
+            trees = {source: MergeTree(reading, optimizer, skill, source, settings.merge_size) for source in Source}
             async for batch in minibatches(evidence, settings.minibatch_size, key):
                 if batch.source is Source.FAILURE or not settings.failure_only:
-                    reflection = tasks.create_task(self._reflect(optimizer, skill, batch, budget, history))
+                    reflection = reading.create_task(self._reflect(optimizer, skill, batch, budget, history))
                     reflections.append(reflection)
-                    trees[batch.source].add(tasks.create_task(_patch_of(reflection)))
+                    trees[batch.source].add(reading.create_task(_patch_of(reflection)))
             failure, success = await asyncio.gather(*(trees[source].finish() for source in Source))
         merged = await merge_final(optimizer, skill, failure, success)
-        budget, edits = await self._select(optimizer, skill, merged, budget)
+        edits = () if merged is None else merged.edits
+        tried = Tried(edits) if trials is None else await trials.sort_out(edits)
+        budget, edits = await self._select(optimizer, skill, tried.kept, budget)
         notes = tuple(note for done in reflections for note in done.result().notes)
-        return await self._candidate(optimizer, incumbent, merged, edits, budget, notes)
+        proposal = await self._candidate(optimizer, incumbent, merged, edits, budget, notes)
+        return _with_left_out(proposal, tried.left_out)
 
     async def _reflect(
         self, optimizer: Optimizer, skill: str, batch: Minibatch, budget: int | None, history: str
@@ -175,9 +196,8 @@ class SkillLearner:
         return "\n\n" + optimizer.prompt("sorting")
 
     async def _select(
-        self, optimizer: Optimizer, skill: str, merged: Patch | None, budget: int | None
+        self, optimizer: Optimizer, skill: str, edits: tuple[Edit, ...], budget: int | None
     ) -> tuple[int | None, tuple[Edit, ...]]:
-        edits = () if merged is None else merged.edits
         if self._settings.schedule is Schedule.AUTONOMOUS and edits and optimizer.mode is not UpdateMode.FULL_REWRITE:
             budget = await _asked_budget(optimizer, skill, edits)
         if budget is None or len(edits) <= budget:
@@ -214,6 +234,13 @@ class SkillLearner:
 class _Reflection(msgspec.Struct, frozen=True):
     patch: Patch | None
     notes: tuple[str, ...] = ()
+
+
+def _with_left_out(proposal: Proposal, left_out: tuple[EditResult, ...]) -> Proposal:
+    if not left_out:
+        return proposal
+    skipped = "skip_no_help" if proposal.skipped == "skip_no_patches" else proposal.skipped
+    return msgspec.structs.replace(proposal, edits=(*proposal.edits, *left_out), skipped=skipped)
 
 
 async def _patch_of(reflection: asyncio.Task[_Reflection]) -> Patch | None:

@@ -27,5 +27,5 @@ async def most_promising(proposals: Sequence[Proposal], tasks: Sequence[Task], p
 
 
 async def _score(policy: Policy, tasks: Sequence[Task], play: Play) -> float:
-    played = await play(policy, tasks)
+    played = await play(policy, tasks, 0)
     return sum(one.hard + one.soft for one in played) / max(1, len(played))

@@ -87,6 +87,8 @@ class SkillSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkn
     """Tokens that the skill may have (four letters count as one); 0 sets no limit."""
     tidy: bool = False
     """At the end of each epoch, ask what can go; it goes if the selection tasks lose nothing by it."""
+    try_edits: int = 0
+    """Tasks, of those it came from, that each edit is tried on alone; what helps with none is left out. 0: no trial."""
     proposals: int = 1
     """Candidates a step, from different minibatches; the most promising on a small sample goes to the gate."""
     screen_tasks: int = 8
@@ -102,11 +104,14 @@ class SkillSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkn
             "slow_samples": 1,
             "consolidate_above": 0,
             "max_tokens": 0,
+            "try_edits": 0,
             "proposals": 1,
             "screen_tasks": 1,
         }
         if self.search is Search.PARETO and self.skill_aware:
             raise ValueError('`search` = "pareto" has no one skill to put reminders into: set `skill_aware` = false')
+        if self.try_edits and self.update is not UpdateMode.PATCH:
+            raise ValueError('`try_edits` tries edits one by one: set `update` = "patch", or `try_edits` = 0')
         for name, value in least.items():
             if getattr(self, name) < value:
                 raise ValueError(f"`{name}` is at least {value}")
