@@ -23,6 +23,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "train": "Run a training, or go on with one.",
         "eval": "Play a split with a policy: pass rates with intervals.",
         "certify": "Prove the gain of a run on tasks that nobody selected on.",
+        "bench": "Other trainers on your tasks, with your models and one budget.",
         "audit": "Is the verifier any good, the suite large enough, and what will it cost?",
     },
     "Look at runs": {
@@ -34,7 +35,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "export": "Write what a run stored as lines of JSON.",
     },
     "Parts": {
-        "world": "List worlds, describe one, check one.",
+        "world": "List worlds, describe one, check one, serve one.",
         "models": "List providers and prices, check the models of a project.",
         "import": "Read what other systems wrote.",
         "doctor": "What works on this machine, and what mends the rest.",

@@ -7,12 +7,18 @@ from pathlib import Path
 
 from whet.core import InputError, Split
 from whet.learners.skill import Teacher
+from whet.project import is_reference
 from whet.training import CONFIG_FILE, Config, Project, find_run, load_config, prepare
 
 
 def config_file(path: Path) -> Path:
     """CONFIG may be the file, or the folder that it is in."""
     return path / CONFIG_FILE if path.is_dir() else path
+
+
+def names_config(world: str) -> bool:
+    """Whether a world is given by its configuration rather than by its name."""
+    return world.endswith(".toml") or (config_file(Path(world)).is_file() and not is_reference(world))
 
 
 def load_project(config: Path, overrides: Sequence[str] = ()) -> Project:

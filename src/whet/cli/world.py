@@ -12,12 +12,12 @@ import msgspec
 from whet.cli.boundary import NO
 from whet.cli.checking import opened_judge
 from whet.cli.fields import Field, fields_of
-from whet.cli.loading import config_file, load_project
+from whet.cli.loading import load_project, names_config
 from whet.cli.numbers import plural
 from whet.cli.options import CONFIG, closing, examples, json_option
 from whet.cli.output import number, pairs, paragraph, print_json, print_table, rest, text, title
+from whet.cli.world_serve import command as serve
 from whet.core import InputError, Speaker, World
-from whet.project import is_reference
 from whet.training import Project
 from whet.worlds import WorldInfo, WorldReport, check_world, known_worlds, load_world
 
@@ -32,7 +32,10 @@ class WorldFacts(msgspec.Struct, frozen=True):
 
 @click.group("world", epilog=examples("whet world list", "whet world show jsonl", "whet world check"))
 def command() -> None:
-    """The worlds that agents act in: list them, describe one, check one."""
+    """The worlds that agents act in: list them, describe one, check one, serve one."""
+
+
+command.add_command(serve)
 
 
 @command.command("list", epilog=examples("whet world list"))
@@ -80,7 +83,7 @@ def check(world: str, as_json: bool) -> None:
 
 
 async def _checked(world: str) -> WorldReport:
-    if _is_config(world):
+    if names_config(world):
         project = load_project(Path(world))
         async with opened_judge(project):
             return await check_world(project.world, again=_reload(project))
@@ -89,10 +92,6 @@ async def _checked(world: str) -> WorldReport:
         return load_world(world, {}, base_dir=Path())
 
     return await check_world(load(), again=load)
-
-
-def _is_config(world: str) -> bool:
-    return world.endswith(".toml") or (config_file(Path(world)).is_file() and not is_reference(world))
 
 
 def _reload(project: Project) -> Callable[[], World]:

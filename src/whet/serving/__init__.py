@@ -1,0 +1,4 @@
+"""What others connect to: worlds over their wires, for trainers and agents that are not ours.
+
+This room stands above training and knows nothing of the command line; no other room imports it.
+"""

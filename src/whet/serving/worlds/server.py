@@ -1,0 +1,223 @@
+"""The sockets: two listeners on aiohttp, one for trainers and one for agents.
+
+The agents' listener has a single path, which holds an episode's token; the code behind it cannot reset, judge or look
+at a state. Nothing here knows what a message means.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from aiohttp import WSCloseCode, WSMsgType, web
+
+from whet.core import WhetError
+from whet.serving.worlds.control import answer_frame, answer_request
+from whet.serving.worlds.hub import Hub
+from whet.serving.worlds.rpc import agent_call, control_call
+from whet.serving.worlds.seat import Seat
+from whet.serving.worlds.wire import SERVER_ERROR, Code, Refusal, RpcError, encode, error_reply, rpc_error
+
+_LOCAL = ("127.0.0.1", "localhost", "[::1]")
+_PORT = re.compile(r":\d+$")
+_JSON = "application/json"
+_Answer = Callable[[Seat, "bytes | str"], Awaitable["bytes | None"]]
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where a server listens. Port 0 is any free one."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    agent_port: int | None = 0
+    """None: agents have no listener of their own."""
+    token: str = ""
+    """If it is not empty, the control plane lives under `/TOKEN/` and nowhere else."""
+
+
+class Running(msgspec.Struct, frozen=True):
+    """Where the two planes are reached."""
+
+    url: str
+    agent_url: str
+
+
+@asynccontextmanager
+async def serving(hub: Hub, place: Place) -> AsyncGenerator[Running]:
+    """A server for as long as the block runs; at its end every session is closed."""
+    control = _ControlPlane(hub, place)
+    runners: list[web.ServerRunner] = []
+    try:
+        agents = ""
+        if place.agent_port is not None:
+            agents = await _listen(_AgentPlane(hub, place).answer, hub, place.host, place.agent_port, runners)
+        url = await _listen(control.answer, hub, place.host, place.port, runners)
+        hub.agent_base = agents
+        reaping = asyncio.create_task(hub.end_idle())
+        try:
+            yield Running(f"{url}/{place.token}" if place.token else url, agents)
+        finally:
+            reaping.cancel()
+            await asyncio.wait([reaping])
+    finally:
+        # Sockets first: calls of a world that never ends are cancelled with whoever made them.
+        hub.dismiss_all()
+        for runner in runners:
+            await runner.cleanup()
+        await hub.close()
+
+
+async def _listen(
+    handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+    hub: Hub,
+    host: str,
+    port: int,
+    runners: list[web.ServerRunner],
+) -> str:
+    loop = asyncio.get_running_loop()
+
+    def make(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+        return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=hub.limits.frame_bytes)
+
+    runner = web.ServerRunner(web.Server(handler, request_factory=make, access_log=None), shutdown_timeout=2.0)
+    await runner.setup()
+    runners.append(runner)
+    try:
+        await web.TCPSite(runner, host, port).start()
+    except OSError as error:
+        raise WhetError(f"port {port} of {host} cannot be listened on: {error.strerror}", hint="Try another") from error
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{runner.addresses[0][1]}"
+
+
+class _ControlPlane:
+    def __init__(self, hub: Hub, place: Place) -> None:
+        self._hub = hub
+        self._place = place
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        path = self._inner_path(request)
+        if path is None or not _from_here(request, self._place):
+            return _refused(403, "this is not a place for you")
+        if path == "/ws":
+            return await self._socket(request, lambda seat, raw: answer_frame(self._hub, seat, raw))
+        if path == "/mcp" and request.method == "GET" and "upgrade" in request.headers.get("connection", "").lower():
+            return await self._socket(request, lambda seat, raw: control_call(self._hub, raw, seat), rpc=True)
+        reply = await answer_request(self._hub, request.method, path, dict(request.query), await request.read())
+        return web.Response(body=reply.body, status=reply.status, content_type=_JSON)
+
+    def _inner_path(self, request: web.BaseRequest) -> str | None:
+        token = self._place.token
+        if not token:
+            return request.path
+        first, _, rest = request.path.lstrip("/").partition("/")
+        return f"/{rest}" if hmac.compare_digest(first.encode(), token.encode()) else None
+
+    async def _socket(self, request: web.BaseRequest, answer: _Answer, *, rpc: bool = False) -> web.StreamResponse:
+        socket = web.WebSocketResponse(max_msg_size=self._hub.limits.frame_bytes, compress=False, heartbeat=30.0)
+        if not socket.can_prepare(request).ok:
+            return _refused(426, "this is a WebSocket")
+        await socket.prepare(request)
+        try:
+            seat, own = self._taken(request.query.get("session_id", ""))
+        except Refusal as refusal:
+            error = RpcError(SERVER_ERROR, refusal.message)
+            await _send(socket, rpc_error(None, error) if rpc else error_reply(refusal))
+            await socket.close(code=WSCloseCode.TRY_AGAIN_LATER, message=refusal.code.value.encode())
+            return socket
+        try:
+            await self._talk(socket, seat, answer)
+        finally:
+            seat.attached = False
+            if own:
+                await self._hub.leave(seat, "its connection was closed")
+        await socket.close()
+        return socket
+
+    def _taken(self, named: str) -> tuple[Seat, bool]:
+        """The seat that the client made before, or one of the socket's own."""
+        seat = self._hub.seat(named) if named else self._hub.sit()
+        if seat.attached:
+            raise Refusal(Code.SESSION_ERROR, "another socket is attached to this session")
+        seat.attached = True
+        return seat, not named
+
+    async def _talk(self, socket: web.WebSocketResponse, seat: Seat, answer: _Answer) -> None:
+        """One frame after the other: an answer is sent before the next question is taken, so they cannot cross."""
+        frames: asyncio.Queue[bytes | str | None] = asyncio.Queue(self._hub.limits.waiting)
+        try:
+            async with asyncio.TaskGroup() as group:
+                seat.on_gone = lambda: _start(group, _close(socket))
+                reading = group.create_task(_read(socket, frames))
+                while (frame := await frames.get()) is not None:
+                    said = await answer(seat, frame)
+                    if said is None:
+                        break
+                    await _send(socket, said)
+                reading.cancel()
+        except* ConnectionError:
+            pass  # Whoever asked has left before the answer.
+        finally:
+            seat.on_gone = _nothing
+
+
+async def _read(socket: web.WebSocketResponse, frames: asyncio.Queue[bytes | str | None]) -> None:
+    """Reads on while the world is at work: pings are answered, and a client that leaves is noticed."""
+    while True:
+        message = await socket.receive()
+        if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
+            return await frames.put(None)
+        await frames.put(message.data)
+
+
+async def _close(socket: web.WebSocketResponse) -> None:
+    await socket.close(code=WSCloseCode.GOING_AWAY, message=b"the session has ended")
+
+
+def _start(group: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> None:
+    group.create_task(work)
+
+
+def _nothing() -> None:
+    pass
+
+
+class _AgentPlane:
+    """One path, one method, one episode."""
+
+    def __init__(self, hub: Hub, place: Place) -> None:
+        self._hub = hub
+        self._place = place
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        match request.path.strip("/").split("/"):
+            case [token, "mcp"] if _from_here(request, self._place):
+                pass
+            case _:
+                return _refused(404, "there is nothing here")
+        if request.method != "POST":
+            return _refused(405, "only POST")
+        said = await agent_call(self._hub, token, await request.read())
+        return web.Response(status=202) if said is None else web.Response(body=said, content_type=_JSON)
+
+
+async def _send(socket: web.WebSocketResponse, said: bytes) -> None:
+    await socket.send_frame(said, WSMsgType.TEXT)
+
+
+def _from_here(request: web.BaseRequest, place: Place) -> bool:
+    """Whether a page in somebody's browser could not have sent this: no foreign Origin, and no borrowed host name."""
+    host = request.headers.get("Host", "")
+    if place.host in _LOCAL and _PORT.sub("", host) not in _LOCAL:
+        return False
+    origin = request.headers.get("Origin")
+    return origin is None or origin.partition("://")[2] == host
+
+
+def _refused(status: int, why: str) -> web.Response:
+    return web.Response(body=encode({"detail": why}), status=status, content_type=_JSON)
