@@ -30,6 +30,8 @@ class Purpose(StrEnum):
     CONSOLIDATE = "consolidate"
     TIDY = "tidy"
     CHECK = "check"
+    PEER = "peer"
+    """Another trainer's own question, in a comparison."""
 
 
 class Priority(StrEnum):
