@@ -25,7 +25,7 @@ class Outcome(msgspec.Struct, frozen=True):
     trainings: tuple[Compared, ...]
 
 
-@click.group("bench")
+@click.group("bench", epilog=examples("whet bench skill --peer gepa=/tmp/gepa/bin/python"))
 def command() -> None:
     """Compare with other systems, on tasks of your own."""
 
