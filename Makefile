@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
+PEERS := .venv-peers/openenv-core/.ready .venv-peers/openenv/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format lock clean
@@ -21,10 +22,17 @@ $(STAMP): requirements/dev.txt pyproject.toml
 	@touch $(STAMP)
 	@echo "Ready: $(BIN)/whet"
 
+# Other systems, each in an environment of its own, whose clients and servers our wires are tested with.
+.venv-peers/%/.ready: requirements/peers/%.txt | $(STAMP)
+	@echo "Setting up .venv-peers/$* from $< (pinned, with hashes) ..."
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-peers/$*
+	@VIRTUAL_ENV=.venv-peers/$* $(BIN)/uv pip install --quiet --require-hashes -r $<
+	@touch $@
+
 demo: $(STAMP)
 	@$(BIN)/whet demo
 
-test: $(STAMP)
+test: $(STAMP) $(PEERS)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(STAMP)
@@ -41,6 +49,8 @@ format: $(STAMP)
 lock: $(STAMP)
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements/run.txt
 	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements/dev.txt
+	echo "openenv-core==0.3.0" | $(BIN)/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements/peers/openenv-core.txt
+	echo "openenv==0.10.0" | $(BIN)/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements/peers/openenv.txt
 
 clean:
-	rm -rf .venv .pytest_cache .ruff_cache .import_linter_cache dist
+	rm -rf .venv .venv-peers .pytest_cache .ruff_cache .import_linter_cache dist
