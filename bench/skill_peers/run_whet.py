@@ -15,14 +15,13 @@ from running import KEY, Trained, read_arguments, report
 
 from critical_path import Ideal, TracedModels
 from whet.core import Policy, RunStopped, Split, Task, Trajectory, content_key
+from whet.learners.skill.trials import SECOND_TRY
 from whet.rollout import skill_text
 from whet.store import RunReader
 from whet.training import Project, Report, Stage, StepRecord, load_config, plan, prepare, read_report, train
 from whet.training.folder import STORE_FILE
 from whet.training.judging import judge
 
-SHARE_OF_BUDGET = 0.45
-"""Of the calls that the peers are given: what is to be shown is a better skill from less than half of them."""
 SETTINGS = Path(__file__).with_name("whet.toml")
 KEY_VARIABLE = "WHET_BENCH_KEY"
 LATENCY = 0.05
@@ -35,13 +34,15 @@ class Named(msgspec.Struct, frozen=True):
 
 
 class WholeIdeal(Ideal):
-    """Knows draws, screening and gates that ask in rounds: a round needs the outcome of the one before it."""
+    """Knows draws, trials, screening and gates that ask in rounds: a round needs the outcome of the one before it."""
 
     def __init__(self, project: Project, report: Report, folder: Path, seconds: dict[bytes, float]) -> None:
         super().__init__(project, report, folder, seconds)
         with RunReader(folder / STORE_FILE) as reader:
             played = [stored.trajectory for stored in reader.rollouts()]
+            self.skills = {policy.fingerprint: policy.skill for policy in reader.policies()}
         self.samples = {(one.policy, one.task, one.sample): one for one in played}
+        self.trajectories = {(policy, task): one for (policy, task, sample), one in self.samples.items() if not sample}
         self.fresh: dict[str, int] = {}
 
     async def finish(self) -> float:
@@ -59,10 +60,39 @@ class WholeIdeal(Ideal):
         settings = self.project.config.skill
         keys = [step, *(content_key("proposal", step, number) for number in range(1, settings.proposals))]
         drawn = max([await self.propose(record.current, tasks, key, start) for key in keys])
+        drawn = self.tried(record, tasks, start, drawn)
         screened = tasks[: settings.screen_tasks]
         if settings.proposals > 1 and all((record.candidate, task.id, 0) in self.samples for task in screened):
             return self.play_all(record.candidate, screened, drawn)
         return drawn
+
+    def tried(self, record: StepRecord, tasks: list[Task], start: float, merged: float) -> float:
+        """Trials need the merged list, and the second tries, which need no more than the first ones.
+
+        Edits go alone, then all that helped together, then together but for one, then but for two: each needs the one
+        before it, and how many edits a policy holds says where it stands.
+        """
+        now = {task.id: self.play(record.current, task, start) for task in tasks}
+        rounds: dict[int, list[tuple[str, Task]]] = {}
+        mine = {task.id: task for task in tasks}
+        for policy, task, sample in self.samples:
+            if sample == SECOND_TRY and task in mine:
+                if policy == record.current:
+                    now[task] = self.play(policy, mine[task], now[task], SECOND_TRY)
+                else:
+                    rounds.setdefault(self.edits_in(policy, record), []).append((policy, mine[task]))
+        rounds.pop(0, None)
+        alone = rounds.pop(1, [])
+        for plays in (alone, *(rounds[count] for count in sorted(rounds, reverse=True))):
+            merged = max([merged, *(self.play(p, t, max(merged, now[t.id]), SECOND_TRY) for p, t in plays)])
+        return merged
+
+    def edits_in(self, policy: str, record: StepRecord) -> int:
+        """How many of the step's edits, which all append, make this policy of the current one; 0 if they do not."""
+        before, after = self.skills[record.current].text.rstrip(), self.skills[policy].text
+        added = [part.strip() for part in after.removeprefix(before).split("\n\n") if part.strip()]
+        proposed = {done.edit.content.strip() for done in record.edits}
+        return len(added) if after.startswith(before) and set(added) <= proposed else 0
 
     async def rule(self, record: StepRecord, selection: list[Task], start: float) -> float:
         engine: Any = PaperEngine(self, start)
@@ -122,7 +152,7 @@ def main() -> None:
         f'target.base_url="{asked.base_url}"',
         f'optimizer.base_url="{asked.base_url}"',
         f"train.seed={asked.seed}",
-        f"budget.calls={int(SHARE_OF_BUDGET * asked.budget)}",
+        f"budget.calls={asked.budget}",
     ]
     config = load_config(SETTINGS, overrides)
     environ = {KEY_VARIABLE: KEY}

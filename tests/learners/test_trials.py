@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 from learning import STEP, ScriptedOptimizer, advisor, merged, policy, reflection, trajectory
 
@@ -78,6 +79,22 @@ async def test_only_edits_that_help_where_they_came_from_reach_the_gate() -> Non
     assert proposal.candidate.skill.text == f"# Skill\n\n{RULE}\n"
     left_out = [result.edit.content for result in proposal.edits if result.status is EditStatus.LEFT_OUT]
     assert left_out == [USELESS, HARMFUL]
+
+
+async def test_what_spoils_the_others_is_left_out_though_it_helped_alone() -> None:
+    class Lucky(Course):
+        """The harmful edit mends the first task when it is alone: by chance."""
+
+        def _played(self, policy: Policy, task: Task) -> Trajectory:
+            alone = HARMFUL in policy.skill.text and RULE not in policy.skill.text
+            played = super()._played(policy, task)
+            return msgspec.structs.replace(played, verdict=Verdict(True, 1.0)) if alone else played
+
+    proposal = await proposed(Lucky([False] * 3), RULE, HARMFUL)
+    assert proposal.candidate is not None
+    assert proposal.candidate.skill.text == f"# Skill\n\n{RULE}\n"
+    left_out = {result.edit.content: result.note for result in proposal.edits if result.status is EditStatus.LEFT_OUT}
+    assert "the others no longer did" in left_out[HARMFUL]
 
 
 async def test_without_trials_all_of_them_go_together() -> None:

@@ -5,6 +5,8 @@ does nothing comes in with them. A few plays of train tasks tell them apart befo
 
 A failure that does not come again was chance, and any edit would seem to mend it. So what failed is first tried once
 more as it was; an edit is compared with that second try, under the same chance.
+
+Last, what is kept must do together what each did alone: where it does not, the edit without which it does is left out.
 """
 
 from __future__ import annotations
@@ -27,6 +29,13 @@ class Tried(msgspec.Struct, frozen=True):
 
     kept: tuple[Edit, ...]
     left_out: tuple[EditResult, ...] = ()
+
+
+class _Alone(msgspec.Struct, frozen=True):
+    objection: str = ""
+    """Why it is left out."""
+    mended: tuple[str, ...] = ()
+    """The tasks that it helped with."""
 
 
 class Trials:
@@ -54,11 +63,16 @@ class Trials:
     async def sort_out(self, edits: Sequence[Edit]) -> Tried:
         """Successes hold no failure to mend, so what was learned from them is not tried."""
         async with asyncio.TaskGroup() as trying:
-            objections = [trying.create_task(self._objection(edit)) for edit in edits]
-        judged = [(edit, done.result()) for edit, done in zip(edits, objections, strict=True)]
+            trials = [trying.create_task(self._alone(edit)) for edit in edits]
+        alone = {edit: done.result() for edit, done in zip(edits, trials, strict=True)}
+        left_out = {edit: found.objection for edit, found in alone.items() if found.objection}
+        kept = [edit for edit in edits if edit not in left_out]
+        mended = list(dict.fromkeys(task for edit in kept for task in alone[edit].mended[:1]))
+        for edit in await self._spoilers(kept, mended):
+            left_out[edit] = "with it, the others no longer did what they had done alone"
         return Tried(
-            tuple(edit for edit, objection in judged if not objection),
-            tuple(EditResult(edit, EditStatus.LEFT_OUT, objection) for edit, objection in judged if objection),
+            tuple(edit for edit in edits if edit not in left_out),
+            tuple(EditResult(edit, EditStatus.LEFT_OUT, left_out[edit]) for edit in edits if edit in left_out),
         )
 
     async def _second_try(self, task: Task, first: Awaitable[Trajectory]) -> float | None:
@@ -68,19 +82,43 @@ class Trials:
         (again,) = await self._play(self._incumbent, [task], SECOND_TRY)
         return None if again.hard else again.soft
 
-    async def _objection(self, edit: Edit) -> str:
-        """Why an edit is left out. One that cannot be tried has the benefit of the doubt: the gate sees it too."""
-        skill, (result,) = apply_edits(self._incumbent.skill, [edit])
+    async def _alone(self, edit: Edit) -> _Alone:
+        """One that cannot be tried has the benefit of the doubt: the gate sees it too."""
+        _, (result,) = apply_edits(self._incumbent.skill, [edit])
         behind = [name for name in edit.tasks if name in self._tasks]
         if edit.source is not Source.FAILURE or not behind or not result.status.changed:
-            return ""
-        failing = {name: score for name in behind if (score := await self._again[name]) is not None}
+            return _Alone()
+        failing = [name for name in behind if await self._again[name] is not None][: self._most]
         if not failing:
-            return "the failures it came from did not come again"
-        chosen = list(failing)[: self._most]
-        played = await self._play(self._incumbent.with_skill(skill), [self._tasks[name] for name in chosen], SECOND_TRY)
-        if any(one.hard or one.soft > failing[one.task] for one in played):
-            return ""
-        return (
-            f"tried alone, it helped with none of {len(chosen)}" if len(chosen) > 1 else "tried alone, it did not help"
-        )
+            return _Alone("the failures it came from did not come again")
+        mended = await self._mended([edit], failing)
+        if not mended:
+            return _Alone("tried alone, it did not help" + (f" with any of {len(failing)}" if len(failing) > 1 else ""))
+        return _Alone(mended=mended)
+
+    async def _spoilers(self, kept: Sequence[Edit], mended: Sequence[str]) -> list[Edit]:
+        """Edits, one at a time, without which the rest mend more than half again of what each mended alone."""
+        found: list[Edit] = []
+        rest = list(kept)
+        together = len(await self._mended(rest, mended)) if len(rest) > 1 and mended else len(mended)
+        while 2 * together <= len(mended) and len(rest) > 1:
+            async with asyncio.TaskGroup() as trying:
+                without = [trying.create_task(self._mended(_except(rest, edit), mended)) for edit in rest]
+            best = max(range(len(rest)), key=lambda number: len(without[number].result()))
+            if len(without[best].result()) <= together:
+                break
+            together = len(without[best].result())
+            found.append(rest.pop(best))
+        return found
+
+    async def _mended(self, edits: Sequence[Edit], names: Sequence[str]) -> tuple[str, ...]:
+        """Which of these tasks come out better with these edits than at the incumbent's second try."""
+        skill, _ = apply_edits(self._incumbent.skill, edits)
+        tasks = [self._tasks[name] for name in names]
+        played = await self._play(self._incumbent.with_skill(skill), tasks, SECOND_TRY)
+        before = {name: await self._again[name] for name in names}
+        return tuple(one.task for one in played if one.hard or one.soft > (before[one.task] or 0.0))
+
+
+def _except(edits: Sequence[Edit], out: Edit) -> list[Edit]:
+    return [edit for edit in edits if edit is not out]
