@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import uvicorn
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
 _PROMPT = "task"
+_LINE_BYTES = 1 << 20
 
 
 @asynccontextmanager
@@ -45,11 +47,23 @@ async def by_hand(
 
 
 async def over_stdio(server: Server[Any]) -> None:
-    """Until the client closes our input."""
+    """Until the client closes our input, or this is cancelled."""
     from mcp.server.stdio import stdio_server
 
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+    # The library reads in a thread that nothing can cancel; a pipe that the loop reads can be left at any time.
+    loop = asyncio.get_running_loop()
+    lines = asyncio.StreamReader(limit=_LINE_BYTES)
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), sys.stdin)
+    try:
+        async with stdio_server(stdin=cast("Any", _texts(lines))) as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+    finally:
+        transport.close()
+
+
+async def _texts(lines: asyncio.StreamReader) -> AsyncGenerator[str]:
+    async for line in lines:
+        yield line.decode("utf-8", "replace")
 
 
 async def over_http(server: Server[Any], host: str, port: int, started: Callable[[str], None]) -> None:
