@@ -86,11 +86,11 @@ async def test_what_spoils_the_others_is_left_out_though_it_helped_alone() -> No
         """The harmful edit mends the first task when it is alone: by chance."""
 
         def _played(self, policy: Policy, task: Task) -> Trajectory:
-            alone = HARMFUL in policy.skill.text and RULE not in policy.skill.text
+            alone = HARMFUL in policy.skill.text and RULE not in policy.skill.text and task.id == "task-0"
             played = super()._played(policy, task)
             return msgspec.structs.replace(played, verdict=Verdict(True, 1.0)) if alone else played
 
-    proposal = await proposed(Lucky([False] * 3), RULE, HARMFUL)
+    proposal = await proposed(Lucky([False] * 2), RULE, HARMFUL)
     assert proposal.candidate is not None
     assert proposal.candidate.skill.text == f"# Skill\n\n{RULE}\n"
     left_out = {result.edit.content: result.note for result in proposal.edits if result.status is EditStatus.LEFT_OUT}

@@ -67,7 +67,7 @@ class Trials:
         alone = {edit: done.result() for edit, done in zip(edits, trials, strict=True)}
         left_out = {edit: found.objection for edit, found in alone.items() if found.objection}
         kept = [edit for edit in edits if edit not in left_out]
-        mended = list(dict.fromkeys(task for edit in kept for task in alone[edit].mended[:1]))
+        mended = list(dict.fromkeys(task for edit in kept for task in alone[edit].mended))
         for edit in await self._spoilers(kept, mended):
             left_out[edit] = "with it, the others no longer did what they had done alone"
         return Tried(
