@@ -17,6 +17,7 @@ from whet.core import (
     Clock,
     Message,
     Session,
+    Solution,
     Split,
     SystemClock,
     Task,
@@ -32,6 +33,7 @@ from whet.core import (
 )
 from whet.worlds.calling import faults
 from whet.worlds.schema import example_of, problems_of, schema_problems
+from whet.worlds.solving import known_good, play
 from whet.worlds.text import as_text
 
 EMPTY_PROMISES = ("", "I have completed the task.")
@@ -212,10 +214,12 @@ class _Checker:
         session = await self._open(task)
         try:
             schema = session.brief.answer_schema
-            verdict = await self._judge(session, task, good)
+            with faults(self._world.name, "playing the known good solution", task.id):
+                verdict = await play(session, good)
             if not verdict.hard:
-                self._wrong(f"the known good answer does not pass: {verdict.feedback or verdict.soft}", task)
-            value = _json_or_none(good)
+                what = "solution" if good.acts else "answer"
+                self._wrong(f"the known good {what} does not pass: {verdict.feedback or verdict.soft}", task)
+            value = _json_or_none(good.answer)
             if schema is not None and value is not None and problems_of(value, schema):
                 self._wrong("the known good answer does not follow the answer's schema", task)
         finally:
@@ -236,15 +240,11 @@ class _Checker:
         secrets_of: Any = getattr(self._world, "secrets", None)
         held: tuple[str, ...] = secrets_of(task) if secrets_of is not None else ()
         good = self._known_good(task)
-        return {*held, good} if good else set(held)
+        return {*held, good.answer} if good and not good.acts else set(held)
 
-    def _known_good(self, task: Task) -> str | None:
-        known_good: Any = getattr(self._world, "known_good", None)
-        if not callable(known_good):
-            return None
+    def _known_good(self, task: Task) -> Solution | None:
         with faults(self._world.name, "known_good", task.id):
-            answer: Any = known_good(task)
-            return None if answer is None else str(answer)
+            return known_good(self._world, task)
 
     async def show(self, task: Task) -> tuple[tuple[Message, ...], Verdict | None]:
         """One session as an agent without a mind would play it."""

@@ -30,6 +30,7 @@ BUILT_IN = {
     "grid_ctf": "whet.worlds.games.grid_ctf:GridCtf",
     "othello_opening": "whet.worlds.games.othello_opening:OthelloOpening",
     "othello": "whet.worlds.games.othello:Othello",
+    "pack": "whet.worlds.pack:pack",
 }
 
 _CONTEXT = ("base_dir", "judge")
