@@ -6,15 +6,23 @@ from collections.abc import Callable
 
 import pytest
 
-from whet.core import Brief, End, Json, Split, Task, ToolResult, Trajectory, Verdict, WorldFault
-from whet.training.audit import (
-    Outcome,
-    Probe,
-    audit_suite,
-    audit_verifier,
-    damaged,
-    find_twins,
+from whet.core import (
+    Act,
+    Brief,
+    End,
+    Json,
+    Solution,
+    Split,
+    Task,
+    ToolFault,
+    ToolResult,
+    ToolSpec,
+    Trajectory,
+    Verdict,
+    WorldFault,
 )
+from whet.training.audit import audit_suite, find_twins
+from whet.training.probing import Outcome, Probe, audit_verifier, damaged
 
 
 class OneVerifier:
@@ -93,8 +101,100 @@ async def test_a_verifier_that_does_not_agree_with_itself_is_found() -> None:
 async def test_a_verifier_that_always_errs_is_broken_not_strict() -> None:
     world = OneVerifier(broken)
     (audit,) = await audit_verifier(world, [world.task])
-    assert set(audit.outcomes.values()) == {Outcome.BROKEN}
+    tried = set(Probe) - {Probe.TWO_DATES, Probe.TAMPER}
+    assert {audit.outcomes[probe] for probe in tried} == {Outcome.BROKEN}
     assert "fell over" in audit.note
+
+
+class OneTool:
+    """A world of one task: `put` the number 42, and say nothing. What may be wrong with it is a parameter."""
+
+    name = "tool"
+    fingerprint = "tool"
+
+    def __init__(self, *, hidden: str = "", leaky: bool = False, fragile: bool = False, dated: bool = False) -> None:
+        self.hidden, self.leaky, self.fragile, self.dated = hidden, leaky, fragile, dated
+        self.date = 0.0
+        self.task = Task("t", Split.TRAIN, {"n": 1})
+
+    def tasks(self, split: Split) -> list[Task]:
+        return [self.task]
+
+    def known_good(self, task: Task) -> Solution:
+        return Solution((Act("put", {"number": 42}),))
+
+    def damaged(self, task: Task) -> list[Solution]:
+        return [Solution(), Solution((Act("put", {"number": 43}),))]
+
+    def on_date(self, moment: float) -> OneTool:
+        other = OneTool(dated=self.dated)
+        other.date = moment
+        return other
+
+    async def open(self, task: Task, seed: int) -> ToolSession:
+        return ToolSession(self)
+
+
+class ToolSession:
+    brief = Brief("put 42")
+    tools = (ToolSpec("put", "puts", {"type": "object", "properties": {"number": {"type": "integer"}}}),)
+
+    def __init__(self, world: OneTool) -> None:
+        self.world = world
+        self.number: Json = None
+        self.touched = False
+
+    async def call(self, name: str, arguments: dict[str, Json]) -> ToolResult:
+        if name == self.world.hidden:
+            return ToolResult("1.0")
+        if name != "put":
+            return ToolResult(f"there is no tool {name}", ToolFault.UNKNOWN_TOOL)
+        if self.world.fragile and arguments.get("number") is None:
+            raise WorldFault("put broke")
+        self.touched = True
+        self.number = arguments.get("number")
+        return ToolResult("done")
+
+    async def judge(self, answer: str) -> Verdict:
+        right = self.number == 42 or (self.world.leaky and self.touched)
+        right = right and not (self.world.dated and self.world.date)
+        return Verdict(right, float(right))
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("world", "offending"),
+    [
+        (OneTool(), set()),
+        (OneTool(hidden="verify"), {Probe.TAMPER}),
+        (OneTool(leaky=True), {Probe.DAMAGED, Probe.TAMPER}),
+        (OneTool(dated=True), {Probe.TWO_DATES}),
+    ],
+    ids=["sound", "a hidden name answers", "any call passes", "the date decides"],
+)
+async def test_each_defect_planted_in_a_world_of_tools_is_found(world: OneTool, offending: set[Probe]) -> None:
+    (audit,) = await audit_verifier(world, [world.task])
+    assert {probe for probe, outcome in audit.outcomes.items() if outcome is Outcome.OFFENDING} == offending
+    assert set(audit.outcomes.values()) <= {Outcome.SOUND, Outcome.OFFENDING}, "every probe was made"
+    assert all(probe in audit.note for probe in offending)
+
+
+async def test_a_tool_that_breaks_on_nonsense_is_broken() -> None:
+    world = OneTool(fragile=True)
+    (audit,) = await audit_verifier(world, [world.task])
+    assert audit.outcomes[Probe.TAMPER] is Outcome.BROKEN
+    assert not audit.sound
+
+
+async def test_where_there_is_nothing_to_try_the_audit_says_so() -> None:
+    world = OneVerifier(lambda answer: answer == "42 apples")
+    (audit,) = await audit_verifier(world, [world.task])
+    assert {probe for probe, outcome in audit.outcomes.items() if outcome is Outcome.ABSENT} == {
+        Probe.TWO_DATES,
+        Probe.TAMPER,
+    }
 
 
 @pytest.mark.parametrize("good", ["42", "light(kitchen,on)", '{"a": 0.5, "b": 1}', "yes", "0", "a b c"])

@@ -19,8 +19,9 @@ from whet.cli.working import work_on
 from whet.core import Policy, Purpose, Split, Task, Trajectory
 from whet.models import Prices
 from whet.training import Monitor, Project, choose_run, open_workshop, plan
-from whet.training.audit import Bill, Outcome, Probe, Suite, TaskAudit, audit_suite, audit_verifier, make_bill
+from whet.training.audit import Bill, Suite, audit_suite, make_bill
 from whet.training.judging import play_all
+from whet.training.probing import Outcome, Probe, TaskAudit, audit_verifier
 
 
 class Audit(msgspec.Struct, frozen=True):
@@ -37,16 +38,24 @@ class Audit(msgspec.Struct, frozen=True):
 @config_argument
 @click.option("--tasks", type=click.IntRange(min=1), default=60, show_default=True, help="Tasks to probe, all splits.")
 @click.option("--verifier-only", is_flag=True, help="Make no model calls.")
+@click.option("--each", is_flag=True, help="Show every task, not only what is wrong.")
 @set_option
 @plain_option
 @json_option
 def command(
-    config: Path, tasks: int, verifier_only: bool, overrides: tuple[str, ...], plain: bool, as_json: bool
+    config: Path,
+    tasks: int,
+    verifier_only: bool,
+    each: bool,
+    overrides: tuple[str, ...],
+    plain: bool,
+    as_json: bool,
 ) -> None:
     """Probe the verifier task by task, play the selection tasks twice, and reckon what a training will take.
 
-    An agent that does nothing, or only talks, must fail; a known good answer must pass, a damaged one fail, and judging
-    twice must agree. What is played is kept, so the training that follows does not play it again. Exit code 1: the
+    An agent that does nothing, or only talks, must fail; a known good solution must pass and a damaged one fail;
+    judging twice, and on another date, must agree; calling what is no tool, and tools with nonsense, must lead nowhere.
+    What is played is kept, so the training that follows does not play it again. Exit code 1: the
     verifier is not sound.
     """
     project = load_for_training(config, overrides)
@@ -59,7 +68,7 @@ def command(
             lambda monitor: _play(project, chosen.path, monitor), project.clock, plain=plain, log=as_json
         )
     audit = Audit(tuple(probed), suite, bill)
-    print_json(audit) if as_json else _print(audit)
+    print_json(audit) if as_json else _print(audit, each=each)
     if not audit.sound:
         click.get_current_context().exit(NO)
 
@@ -119,8 +128,21 @@ def _ref(policy: Policy):
     return policy.model
 
 
-def _print(audit: Audit) -> None:
+_MARKS = {Outcome.SOUND: "ok", Outcome.OFFENDING: "NO", Outcome.ABSENT: "-", Outcome.BROKEN: "broken"}
+
+
+def _print_each(audits: Sequence[TaskAudit]) -> None:
+    print_table(
+        (text("task"), text("split"), *(text(probe.replace("_", " ")) for probe in Probe)),
+        [(one.task, one.split, *(_MARKS[one.outcomes[probe]] for probe in Probe)) for one in audits],
+    )
+    click.echo()
+
+
+def _print(audit: Audit, *, each: bool) -> None:
     title("Verifier")
+    if each:
+        _print_each(audit.tasks)
     probes = list(Probe)
     offending = [task for task in audit.tasks if not task.sound]
     rows = [(probe.replace("_", " "), *(_count(audit, probe, outcome) for outcome in Outcome)) for probe in probes]
@@ -132,6 +154,9 @@ def _print(audit: Audit) -> None:
         )
     sound = len(audit.tasks) - len(offending)
     click.echo(f"\n{sound} of {plural(len(audit.tasks), 'task')} sound.")
+    unproven = sum(task.outcomes[Probe.KNOWN_GOOD] is Outcome.ABSENT for task in audit.tasks)
+    if unproven:
+        click.echo(f"{plural(unproven, 'task')} without a known good solution: that it can be passed is not shown.")
     if audit.suite is not None:
         _print_suite(audit.suite)
     if audit.bill is not None:
