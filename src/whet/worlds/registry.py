@@ -30,6 +30,7 @@ BUILT_IN = {
     "grid_ctf": "whet.worlds.games.grid_ctf:GridCtf",
     "othello_opening": "whet.worlds.games.othello_opening:OthelloOpening",
     "othello": "whet.worlds.games.othello:Othello",
+    "openenv": "whet.worlds.remote.openenv:OpenEnvWorld",
     "pack": "whet.worlds.pack:pack",
 }
 

@@ -37,7 +37,7 @@ class Place(msgspec.Struct, frozen=True):
     agent_port: int | None = 0
     """None: agents have no listener of their own."""
     token: str = ""
-    """If it is not empty, the control plane lives under `/TOKEN/` and nowhere else."""
+    """If it is not empty, the control plane answers under `/TOKEN/`, or to this token in the header, and not else."""
 
 
 class Running(msgspec.Struct, frozen=True):
@@ -113,7 +113,8 @@ class _ControlPlane:
 
     def _inner_path(self, request: web.BaseRequest) -> str | None:
         token = self._place.token
-        if not token:
+        sent = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if not token or hmac.compare_digest(sent.encode(), token.encode()):
             return request.path
         first, _, rest = request.path.lstrip("/").partition("/")
         return f"/{rest}" if hmac.compare_digest(first.encode(), token.encode()) else None
