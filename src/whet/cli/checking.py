@@ -20,6 +20,7 @@ from whet.core import (
 from whet.models import Caps, Ledger, Models, RoleSettings
 from whet.store import RunStore, Spending, open_run
 from whet.training import Config, Project
+from whet.worlds import held
 
 _QUESTION = "Answer with the single word: ready"
 _PATIENCE = 60.0
@@ -51,17 +52,18 @@ async def scratch_store(clock: Clock) -> AsyncGenerator[tuple[RunStore, Ledger]]
 
 @asynccontextmanager
 async def opened_judge(project: Project) -> AsyncGenerator[None]:
-    """A world that has its answers judged by a model can be played inside."""
+    """The project's world can be played inside, also where a model judges its answers."""
     config = project.config
-    if not config.judge.model:
-        yield
-        return
-    async with scratch_store(project.clock) as (store, ledger):
-        project.judge.is_now(project.models.open("judge", config.judge, store, ledger))
-        try:
+    async with held(project.world):
+        if not config.judge.model:
             yield
-        finally:
-            await project.models.aclose()
+            return
+        async with scratch_store(project.clock) as (store, ledger):
+            project.judge.is_now(project.models.open("judge", config.judge, store, ledger))
+            try:
+                yield
+            finally:
+                await project.models.aclose()
 
 
 def configured_roles(config: Config) -> dict[str, RoleSettings]:

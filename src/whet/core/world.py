@@ -133,3 +133,11 @@ class World(Protocol):
     def tasks(self, split: Split) -> Sequence[Task]: ...
 
     async def open(self, task: Task, seed: int) -> Session: ...
+
+
+@runtime_checkable
+class HeldWorld(World, Protocol):
+    """A world that holds processes or connections while it is played. They are started when first needed, and again
+    after `aclose`."""
+
+    async def aclose(self) -> None: ...

@@ -35,7 +35,7 @@ from whet.training.config import Config, what_matters
 from whet.training.folder import CONFIG_COPY, STORE_FILE
 from whet.training.loading import dump_toml
 from whet.training.skills import read_skill, replace_text
-from whet.worlds import load_world, require_tasks
+from whet.worlds import held, load_world, require_tasks
 
 
 class Project(msgspec.Struct, frozen=True):
@@ -149,7 +149,8 @@ async def open_workshop(project: Project, folder: Path) -> AsyncGenerator[Worksh
             seed=config.train.seed,
             max_episodes=config.train.max_episodes,
         )
-        yield Workshop(project, folder, store, ledger, engine, target)
+        async with held(project.world):
+            yield Workshop(project, folder, store, ledger, engine, target)
     finally:
         await project.models.aclose()
         await store.aclose()

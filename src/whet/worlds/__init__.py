@@ -7,6 +7,7 @@ training, or of what a verdict is used for; a model reaches it only as the judge
 from whet.worlds.authoring import AuthoredWorld, SessionOver
 from whet.worlds.calling import ToolRefusal
 from whet.worlds.check import Problem, Severity, WorldReport, check_world
+from whet.worlds.holding import held
 from whet.worlds.marking import world
 from whet.worlds.registry import WorldInfo, known_worlds, load_world
 from whet.worlds.splits import SplitSettings, require_tasks
@@ -22,6 +23,7 @@ __all__ = [
     "WorldInfo",
     "WorldReport",
     "check_world",
+    "held",
     "known_worlds",
     "load_world",
     "require_tasks",

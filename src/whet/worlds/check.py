@@ -32,6 +32,7 @@ from whet.core import (
     user,
 )
 from whet.worlds.calling import faults
+from whet.worlds.holding import held
 from whet.worlds.schema import example_of, problems_of, schema_problems
 from whet.worlds.solving import known_good, play
 from whet.worlds.text import as_text
@@ -94,10 +95,11 @@ async def check_world(
     if again is not None:
         checker.check_reload(again)
     sampled = [task for split in Split for task in world.tasks(split)[:sample]]
-    for task in sampled:
-        await checker.check_task(task)
-    checker.check_secrets(sampled)
-    transcript, verdict = await checker.show(sampled[0]) if sampled else ((), None)
+    async with held(world):
+        for task in sampled:
+            await checker.check_task(task)
+        checker.check_secrets(sampled)
+        transcript, verdict = await checker.show(sampled[0]) if sampled else ((), None)
     return checker.report(transcript, verdict)
 
 
