@@ -20,6 +20,7 @@ from whet.cli.world_serve import command as serve
 from whet.core import InputError, Speaker, World
 from whet.training import Project
 from whet.worlds import WorldInfo, WorldReport, check_world, known_worlds, load_world
+from whet.worlds.pack.export import export_world
 
 
 class WorldFacts(msgspec.Struct, frozen=True):
@@ -80,6 +81,26 @@ def check(world: str, as_json: bool) -> None:
     print_json(report) if as_json else _print_report(report)
     if not report.sound:
         click.get_current_context().exit(NO)
+
+
+@command.command("export", epilog=examples("whet world export pack awm", "whet world export whet.toml awm"))
+@click.argument("world", metavar="CONFIG or NAME")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@json_option
+def export(world: str, folder: Path, as_json: bool) -> None:
+    """Write a world of scenarios as files of the AgentWorldModel format, for any program that reads that format.
+
+    Each scenario becomes a database, a FastAPI program that serves its tools, and a verifier for each task.
+    """
+    written = export_world(_loaded(world), folder)
+    if as_json:
+        print_json(written)
+        return
+    print_table((text("file"), number("rows")), [(name, str(count)) for name, count in written.files.items()])
+
+
+def _loaded(world: str) -> World:
+    return load_project(Path(world)).world if names_config(world) else load_world(world, {}, base_dir=Path())
 
 
 async def _checked(world: str) -> WorldReport:

@@ -9,6 +9,7 @@ An expected change is {"kind", "table", "key", "columns"}; one that happened is 
 from __future__ import annotations
 
 import re
+import sqlite3
 from typing import Any
 
 
@@ -75,3 +76,46 @@ def said_in(answer: str) -> str:
 
 def plain(text: str) -> str:
     return " ".join(str(text).casefold().strip(" .!\"'*_`").split())
+
+
+def changes_between(before: sqlite3.Connection, after: sqlite3.Connection) -> list[dict[str, Any]] | None:
+    """Every row that differs, found the plain way; None if the two do not have the same tables and columns."""
+    old, new = all_rows(before), all_rows(after)
+    if {table: columns for table, (columns, _) in old.items()} != {
+        table: columns for table, (columns, _) in new.items()
+    }:
+        return None
+    found: list[dict[str, Any]] = []
+    for table, (columns, was) in old.items():
+        now = new[table][1]
+        for key in [*was, *(key for key in now if key not in was)]:
+            one, other = was.get(key), now.get(key)
+            if one is None or other is None or [typed(value) for value in one] != [typed(value) for value in other]:
+                kind = "insert" if one is None else "delete" if other is None else "update"
+                rows = [None if row is None else dict(zip(columns, row, strict=True)) for row in (one, other)]
+                found.append({"kind": kind, "table": table, "before": rows[0], "after": rows[1]})
+    return found
+
+
+def all_rows(connection: sqlite3.Connection) -> dict[str, tuple[list[str], dict[Any, Any]]]:
+    """Of each table the columns, and the rows by primary key; by content and count where a row has no key."""
+    tables: dict[str, tuple[list[str], dict[Any, Any]]] = {}
+    names = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+    for (name,) in connection.execute(names).fetchall():
+        quoted = '"' + name.replace('"', '""') + '"'
+        described = connection.execute(f"PRAGMA table_info({quoted})").fetchall()
+        key_places = [place for place, column in enumerate(described) if column[5]]
+        rows: dict[Any, Any] = {}
+        for row in connection.execute(f"SELECT * FROM {quoted}").fetchall():
+            key: Any = ("key", *(typed(row[place]) for place in key_places))
+            if not key_places or any(row[place] is None for place in key_places):
+                same = ("content", *(typed(value) for value in row))
+                key = (same, sum(1 for other in rows if other[0] == same))
+            rows[key] = row
+        tables[name] = ([column[1] for column in described], rows)
+    return tables
+
+
+def typed(value: Any) -> tuple[str, Any]:
+    """A value that is not taken for an equal one of another type: 1 is not 1.0."""
+    return type(value).__name__, value

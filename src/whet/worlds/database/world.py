@@ -133,9 +133,11 @@ class DatabaseWorld:
         with faults(self.name, "damaging the solution", task.id):
             return damaged_solutions(played.drawn, played.tools, draft)
 
-    def drawn(self, task: Task) -> Drawn:
-        """The scenario that the task is one of, with its data."""
-        return self._place(task)[0].drawn
+    @property
+    def drawn(self) -> tuple[Drawn, ...]:
+        """Every scenario of every variant, with its data."""
+        played = {id(played): played.drawn for _, played, _ in self._places.values()}
+        return tuple(played.values())
 
     def _place(self, task: Task) -> tuple[Played, Draft]:
         mine = self._places.get(task.id)
@@ -176,7 +178,7 @@ class DatabaseSession:
 
     @property
     def brief(self) -> Brief:
-        return Brief(f"{self._played.drawn.scenario.conduct}\n{CONDUCT}\n\n{self._draft.text}")
+        return Brief(brief_of(self._played.drawn.scenario, self._draft))
 
     @property
     def tools(self) -> Sequence[ToolSpec]:
@@ -213,6 +215,11 @@ class DatabaseSession:
     def _must_be_open(self) -> None:
         if self._over:
             raise SessionOver(f"this session of task {self._task.id} is over; open another")
+
+
+def brief_of(scenario: Scenario, draft: Draft) -> str:
+    """All that an agent is told of a task."""
+    return f"{scenario.conduct}\n{CONDUCT}\n\n{draft.text}"
 
 
 async def called(tool: Tool, state: State, arguments: dict[str, Any]) -> ToolResult:
