@@ -217,7 +217,9 @@ def _brief(observation: dict[str, Any], environment: Environment) -> Brief:
     if field and field not in observation:
         raise WorldFault(f"{environment.where}: the first observation has no field '{field}'")
     text: object = observation.get(field or "brief")
-    shown = text if isinstance(text, str) else seen_text(observation) or _message(observation) or environment.description
+    shown = (
+        text if isinstance(text, str) else seen_text(observation) or _message(observation) or environment.description
+    )
     whole = "\n\n".join(part for part in (environment.instructions, shown.strip()) if part)
     if not whole:
         raise WorldFault(f"{environment.where}: the first observation says nothing", hint="Set world.instructions")

@@ -7,6 +7,7 @@ from typing import Any, cast
 import msgspec
 
 from whet.core import Json, ToolFault, ToolResult, ToolSpec, WorldFault
+from whet.project import nearest
 from whet.worlds.schema import Schema, problems_of, schema_problems
 from whet.worlds.text import as_text
 from whet.worlds.tools import invalid_arguments, unknown_tool
@@ -16,13 +17,18 @@ _NESTED = ("properties",)
 
 
 class Toolbox:
-    """The tools that a peer lists, and what is wrong with a call before it is sent."""
+    """The tools that a peer lists, or those that are wanted of them, and what is wrong with a call to one."""
 
-    def __init__(self, listed: object, where: str) -> None:
-        self.specs = tuple(_tool(each, where) for each in _list(listed, f"{where}: its list of tools"))
-        self._checks = {spec.name: understood(spec.parameters) for spec in self.specs}
-        if len(self._checks) < len(self.specs):
+    def __init__(self, listed: object, where: str, wanted: tuple[str, ...] = ()) -> None:
+        specs = [_tool(each, where) for each in _list(listed, f"{where}: its list of tools")]
+        named = {spec.name: spec for spec in specs}
+        if len(named) < len(specs):
             raise WorldFault(f"{where} lists two tools of one name")
+        missing = [name for name in wanted if name not in named]
+        if missing:
+            raise WorldFault(f"{where} has no tool '{missing[0]}'", hint=nearest(missing[0], named))
+        self.specs = tuple(named[name] for name in wanted or named)
+        self._checks = {spec.name: understood(spec.parameters) for spec in self.specs}
 
     def problem(self, name: str, arguments: dict[str, Json]) -> ToolResult | None:
         schema = self._checks.get(name)
