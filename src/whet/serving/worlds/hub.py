@@ -42,6 +42,10 @@ class Hub:
     def __len__(self) -> int:
         return len(self._seats)
 
+    @property
+    def seats(self) -> tuple[Seat, ...]:
+        return tuple(self._seats.values())
+
     def sit(self) -> Seat:
         """A free place. Taken and given back without a wait in between, so that none can leak."""
         if len(self._seats) >= self.limits.sessions:
@@ -81,17 +85,17 @@ class Hub:
         """For ever: end what nobody uses. A session under a long call is in use."""
         while True:
             await self.clock.sleep(self.limits.idle_seconds / 4)
-            idle = [seat for seat in self._seats.values() if seat.idle_seconds >= self.limits.idle_seconds]
+            idle = [seat for seat in self.seats if seat.idle_seconds >= self.limits.idle_seconds]
             for seat in idle:
                 await self.leave(seat, f"it was not used for {self.limits.idle_seconds:g} s")
 
     def dismiss_all(self) -> None:
-        for seat in self._seats.values():
+        for seat in self.seats:
             seat.dismiss("the server is closing")
 
     async def close(self) -> None:
         async with asyncio.TaskGroup() as group:
-            for seat in list(self._seats.values()):
+            for seat in self.seats:
                 group.create_task(self.leave(seat, "the server is closing"))
 
     def _forget_token(self, seat: Seat) -> None:

@@ -85,7 +85,10 @@ class StdioChannel:
         return line
 
     async def _gone(self) -> str:
-        await asyncio.wait([self._listening], timeout=_GRACE_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE_SECONDS):
+                await self._process.wait()
+                await asyncio.wait([self._listening])
         code = self._process.returncode
         last = f": {shorten(self._said[-1])}" if self._said else ""
         return f"{self._where}: the server ended{'' if code is None else f' with code {code}'}{last}"
