@@ -63,15 +63,6 @@ def list_vehicles(state: State, depot: Depot, kind: Kind | None = None) -> list[
     )
 
 
-def get_vehicle(state: State, vehicle_id: int) -> dict[str, Any]:
-    """A vehicle with its defects and its trips."""
-    return {
-        **state.get("vehicles", vehicle_id),
-        "defects": state.rows("SELECT part, mended FROM defects WHERE vehicle_id = ? ORDER BY id", vehicle_id),
-        "trips": state.rows("SELECT id, day, status FROM trips WHERE vehicle_id = ? ORDER BY id", vehicle_id),
-    }
-
-
 def list_defects(state: State, depot: Depot) -> list[dict[str, Any]]:
     """Defects of a depot's vehicles, mended ones included."""
     sql = (
@@ -81,11 +72,15 @@ def list_defects(state: State, depot: Depot) -> list[dict[str, Any]]:
 
 
 def find_vehicle(state: State, plate: str) -> dict[str, Any]:
-    """A vehicle by its plate."""
+    """A vehicle by its plate, with its defects and its trips."""
     found = state.row("SELECT * FROM vehicles WHERE plate = ?", plate.strip().upper())
     if found is None:
         raise ToolRefusal(f"no vehicle has the plate {plate}")
-    return found
+    return {
+        **found,
+        "defects": state.rows("SELECT part, mended FROM defects WHERE vehicle_id = ? ORDER BY id", found["id"]),
+        "trips": state.rows("SELECT id, day, status FROM trips WHERE vehicle_id = ? ORDER BY id", found["id"]),
+    }
 
 
 def get_trip(state: State, trip_id: int) -> dict[str, Any]:
@@ -236,7 +231,6 @@ def _named_vehicle(state: State, rng: Random, where: str, rule: str) -> Draft:
             act(read_handbook, topic="vehicles"),
             act(get_trip, trip_id=trip["id"]),
             act(find_vehicle, plate=vehicle["plate"]),
-            act(get_vehicle, vehicle_id=vehicle["id"]),
         ),
         refused(rule),
         (rule,),
@@ -316,7 +310,6 @@ def defect_found(state: State, rng: Random) -> Draft:
         (
             act(read_handbook, topic="vehicles"),
             act(find_vehicle, plate=vehicle["plate"]),
-            act(get_vehicle, vehicle_id=vehicle["id"]),
             act(report_defect, vehicle_id=vehicle["id"], part=part),
             *(act(cancel_trip, trip_id=trip) for trip in trips),
         ),
@@ -367,7 +360,6 @@ FLEET = Scenario(
     rules=RULES,
     tools=(
         list_vehicles,
-        get_vehicle,
         list_defects,
         find_vehicle,
         get_trip,
@@ -385,9 +377,9 @@ FLEET = Scenario(
         vehicle_with_defect,
         long_trip,
         find_driver,
-        tired_driver,
-        vehicle_due,
         total_km,
+        vehicle_due,
+        tired_driver,
         defect_found,
         record_miles,
         book_services,

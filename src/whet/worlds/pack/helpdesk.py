@@ -30,18 +30,17 @@ System = Literal["mail", "payroll", "stock", "archive", "reports"]
 
 
 def find_staff(state: State, name: str) -> list[dict[str, Any]]:
-    """People by name or a part of it."""
-    return state.rows("SELECT * FROM staff WHERE name LIKE ? ORDER BY id LIMIT 20", f"%{name}%")
-
-
-def get_staff(state: State, staff_id: int) -> dict[str, Any]:
-    """A person with devices, accounts and approvals."""
-    return {
-        **state.get("staff", staff_id, "person"),
-        "devices": state.rows("SELECT id, kind, model, bought FROM devices WHERE staff_id = ? ORDER BY id", staff_id),
-        "accounts": state.rows("SELECT id, system, locked FROM accounts WHERE staff_id = ? ORDER BY id", staff_id),
-        "approvals": state.rows("SELECT system, given_by FROM approvals WHERE staff_id = ? ORDER BY id", staff_id),
-    }
+    """People by name or a part of it, with their devices, accounts and approvals."""
+    people = state.rows("SELECT * FROM staff WHERE name LIKE ? ORDER BY id LIMIT 5", f"%{name}%")
+    return [
+        {
+            **person,
+            "devices": state.rows("SELECT id, kind, model, bought FROM devices WHERE staff_id = ?", person["id"]),
+            "accounts": state.rows("SELECT id, system, locked FROM accounts WHERE staff_id = ?", person["id"]),
+            "approvals": state.rows("SELECT system, given_by FROM approvals WHERE staff_id = ?", person["id"]),
+        }
+        for person in people
+    ]
 
 
 def list_tickets(state: State, status: Literal["open", "waiting", "closed"]) -> list[dict[str, Any]]:
@@ -184,11 +183,7 @@ def _person(state: State, rng: Random, where: str) -> dict[str, Any]:
 
 
 def _looked_up(person: dict[str, Any], topic: str) -> tuple[Act, ...]:
-    return (
-        act(read_handbook, topic=topic),
-        act(find_staff, name=person["name"]),
-        act(get_staff, staff_id=person["id"]),
-    )
+    return act(read_handbook, topic=topic), act(find_staff, name=person["name"])
 
 
 def see_off(state: State, rng: Random) -> Draft:
@@ -291,7 +286,6 @@ HELPDESK = Scenario(
     rules=RULES,
     tools=(
         find_staff,
-        get_staff,
         list_tickets,
         get_ticket,
         set_priority,
@@ -306,14 +300,14 @@ HELPDESK = Scenario(
     ),
     templates=(
         triage_large,
-        give_access,
-        triage_medium,
-        keep_laptop,
-        open_in_team,
         see_off,
+        triage_medium,
         give_no_access,
-        close_silent,
         assign_ticket,
+        keep_laptop,
+        give_access,
+        close_silent,
+        open_in_team,
         replace_laptop,
     ),
     stray=stray,
