@@ -20,8 +20,8 @@ A host is a class of ours: `__init__(settings)` and `load()` run once, confined,
 then `answer(request) -> reply` in each worker, in its own folder, which it works in and alone can write. Its module is
 imported before the walls go up; what it imports later must be in Python's library, in whet, or in `read`. `load` must
 leave no thread running. The template may write all of `template.folder`; a worker no other's folder, and no worker can
-have children. A worker that does not reply in time, or whose request is cancelled, is ended (`WorkerLost`): a late reply
-never becomes the next one's. An error that `answer` raises is `HostRaised`, and the worker goes on.
+have children. A worker that does not reply in time, or whose request is cancelled, is ended (`WorkerLost`): a late
+reply never becomes the next one's. An error that `answer` raises is `HostRaised`, and the worker goes on.
 """
 
 from whet.sandbox.levels import INSTALL_BUBBLEWRAP, Danger, Standing, Survey, survey

@@ -30,13 +30,14 @@ class Danger(StrEnum):
     SIGNAL = "signal or trace other processes"
     SECRETS = "read credentials from the environment"
     KERNEL = "use rare parts of the kernel (io_uring, bpf, keys, namespaces …)"
-    EXHAUST = "use up memory, CPU, processes, disk or output"
+    EXHAUST = "use up memory, CPU, disk or output"
+    FORK = "start programs or processes"
     LINGER = "leave processes behind"
     FORGE = "forge a result by printing it"
     SEE_NAMES = "learn names and sizes of files, not what is in them"
 
 
-_ALWAYS = (Danger.SECRETS, Danger.EXHAUST, Danger.FORGE)
+_ALWAYS = (Danger.SECRETS, Danger.EXHAUST, Danger.FORGE, *((Danger.LINGER,) if kernel.IS_LINUX else ()))
 
 
 class Standing(msgspec.Struct, frozen=True):

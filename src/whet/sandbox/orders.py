@@ -50,6 +50,8 @@ class Box(msgspec.Struct, frozen=True):
     scratch: str
     """The one folder that it may write."""
     limits: Limits
+    landlock: int = 0
+    """The version of Landlock to build them with; 0: without."""
     user: int | None = None
     """The user id that is its own for as long as it lives, where whet is root."""
 

@@ -123,9 +123,15 @@ def _forced(found: Gathered, limits: Limits) -> tuple[Ending | None, str]:
         return Ending.OUTPUT, f"more than {limits.output:,} bytes printed"
     if found.said_too_much:
         return Ending.BAD_RESULT, f"a result of more than {limits.reply:,} bytes"
-    if os.WIFSIGNALED(found.ended.status) and found.ended.cpu_seconds >= limits.cpu_seconds:
+    if _ran_out_of_cpu(found.ended, limits):
         return Ending.CPU, f"more than {limits.cpu_seconds} s of CPU"
     return None, ""
+
+
+def _ran_out_of_cpu(ended: Ended, limits: Limits) -> bool:
+    if not os.WIFSIGNALED(ended.status):
+        return False
+    return os.WTERMSIG(ended.status) == signal.SIGXCPU or ended.cpu_seconds >= limits.cpu_seconds
 
 
 def _answered(said: bytes, status: int) -> tuple[Ending, Json, str]:

@@ -16,6 +16,7 @@ import msgspec
 
 from whet.core import Clock, Json, SystemClock
 from whet.sandbox import scratch
+from whet.sandbox.inside.landlock import abi
 from whet.sandbox.inside.wire import FRAME, OK
 from whet.sandbox.levels import choose
 from whet.sandbox.lines import pair, read_all
@@ -41,7 +42,7 @@ class Pool:
     """`async with Pool() as pool`. What it starts ends with it, whatever that does.
 
     `preload`: modules that every run finds loaded. `level`: None takes the strongest there is. `folder`: where private
-    folders are made. `at_once`: how many runs go on at a time.
+    folders are made. `at_once`: how many runs go on at a time. `landlock`: as if the kernel had no later version of it.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Pool:
         *,
         folder: Path | None = None,
         at_once: int | None = None,
+        landlock: int | None = None,
         clock: Clock | None = None,
     ) -> None:
         self._preload = tuple(preload)
@@ -63,6 +65,7 @@ class Pool:
         self._users: Users | None = None
         self._zygote: ZygoteProcess | None = None
         self._level = Level.PROCESS
+        self._landlock = abi() if landlock is None else min(landlock, abi())
         self._folder = Path()
 
     @property
@@ -113,7 +116,7 @@ class Pool:
         async with self._places:
             zygote, room = self._running, self._new_room()
             try:
-                found = await self._gather(zygote, request, room.box(self._level, read, asked))
+                found = await self._gather(zygote, request, self._box(room, read, asked))
             finally:
                 await asyncio.to_thread(self._clear, room)
         return outcome_of(found, asked)
@@ -123,7 +126,7 @@ class Pool:
         zygote, room, asked = self._running, self._new_room(), limits or HOST_LIMITS
         line, orders = pair()
         watch, watched = pair()
-        box = room.box(self._level, read, asked)
+        box = self._box(room, read, asked)
         ended = zygote.order(HostOrder(next(self._numbers), box, host.place, host.settings), (watched, orders))
 
         async def release(template: Template) -> None:
@@ -165,6 +168,13 @@ class Pool:
                     await asyncio.wait_for(asyncio.shield(ended), _ENDING)
         return Gathered(*said.result(), *shown.result(), end, seconds)
 
+    def _box(self, room: _Room, read: Iterable[Path | str], limits: Limits) -> Box:
+        if room.user is not None:
+            scratch.hand_over(room.folder, room.user)
+        given = tuple(os.path.realpath(path) for path in read)
+        version = self._landlock if self._level is not Level.PROCESS else 0
+        return Box(self._level, given, str(room.folder), limits, version, room.user)
+
     def _new_room(self) -> _Room:
         folder = self._folder / str(next(self._numbers))
         folder.mkdir(mode=0o700)
@@ -181,11 +191,6 @@ class _Room(msgspec.Struct, frozen=True):
 
     folder: Path
     user: int | None
-
-    def box(self, level: Level, read: Iterable[Path | str], limits: Limits) -> Box:
-        if self.user is not None:
-            scratch.hand_over(self.folder, self.user)
-        return Box(level, tuple(os.path.realpath(path) for path in read), str(self.folder), limits, self.user)
 
 
 def _new_folder_in(above: Path | None) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 _ENTRY = 4096
@@ -19,8 +20,8 @@ def hand_over(folder: Path, user: int) -> None:
             os.chown(name, user, user, dir_fd=place, follow_symlinks=False)
 
 
-def bytes_held(folder: str, enough: int, pid: int = 0) -> int:
-    """What is in a folder, and in files that a process has open but has unlinked. Stops counting when it is enough."""
+def bytes_held(folder: str, enough: int, pids: Iterable[int] = ()) -> int:
+    """What is in a folder, and in files that processes have open but unlinked. Stops counting when it is enough."""
     total, left = 0, [folder]
     while left and total <= enough:
         with contextlib.suppress(OSError), os.scandir(left.pop()) as entries:
@@ -33,7 +34,7 @@ def bytes_held(folder: str, enough: int, pid: int = 0) -> int:
                         total += entry.stat(follow_symlinks=False).st_blocks * 512
                 if total > enough:
                     break
-    return total + (_unlinked(pid) if pid else 0)
+    return total + sum(map(_unlinked, pids))
 
 
 def _unlinked(pid: int) -> int:

@@ -31,7 +31,7 @@ class Walls:
     def __init__(self, box: Box, *, is_template: bool = False) -> None:
         self._box = box
         self._is_template = is_template
-        self._version = landlock.abi() if box.level is not Level.PROCESS else 0
+        self._version = box.landlock
         self._rules = self._open_rules() if self._version else []
 
     @property
@@ -111,7 +111,8 @@ def become_user(user: int) -> None:
 def set_limits(limits: Limits, *, floor: int | None = None) -> None:
     """`floor`: how many processes are already counted against the same limit."""
     _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_CPU, max(1, limits.cpu_seconds))
+    # A second more for the kill than for the signal that says why.
+    _limit(resource.RLIMIT_CPU, max(1, limits.cpu_seconds), max(1, limits.cpu_seconds) + 1)
     _limit(resource.RLIMIT_FSIZE, limits.file_size)
     _limit(resource.RLIMIT_NOFILE, 512)
     _limit(resource.RLIMIT_MEMLOCK, 0)
@@ -147,11 +148,12 @@ def leave_only(kept: dict[int, int], beside: frozenset[int] = frozenset()) -> No
         start = number + 1
 
 
-def _limit(what: int, most: int) -> None:
+def _limit(what: int, most: int, at_last: int | None = None) -> None:
     """Lower, never higher: a process cannot win back what was taken from it."""
     _, hard = resource.getrlimit(what)
-    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(what, (most, most))
+    at_last = most if at_last is None else at_last
+    at_last = at_last if hard == resource.RLIM_INFINITY else min(at_last, hard)
+    resource.setrlimit(what, (min(most, at_last), at_last))
 
 
 def _mapped() -> int:

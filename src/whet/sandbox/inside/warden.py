@@ -34,7 +34,7 @@ def keep(
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
         if box.level is not Level.PROCESS:
             kernel.no_new_privileges()
-            landlock.keep_signals_in(landlock.abi())
+            landlock.keep_signals_in(box.landlock)
     me = os.getpid()
     child = os.fork()
     if child == 0:
@@ -110,7 +110,7 @@ def _reaped() -> dict[int, int]:
 
 
 def _kill_one(pid: int) -> None:
-    if pid in _below(os.getpid()):
+    if pid in below(os.getpid()):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
 
@@ -124,7 +124,7 @@ def _kill_all(child: int) -> None:
                 os.kill(-1, signal.SIGKILL)
             elif not kernel.IS_LINUX:
                 os.killpg(child, signal.SIGKILL)
-        for pid in () if everyone else _below(os.getpid()):
+        for pid in () if everyone else below(os.getpid()):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         try:
@@ -148,8 +148,8 @@ def _reaches_only_its_own() -> bool:
     return False
 
 
-def _below(top: int) -> set[int]:
-    """Every process that descends from this one."""
+def below(top: int) -> set[int]:
+    """Every process that descends from that one."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir() if kernel.IS_LINUX else ():
         if entry.name.isdigit():

@@ -155,7 +155,10 @@ class Zygote:
     def _end_greedy(self) -> None:
         for pid, job in list(self._jobs.items()):
             most = job.box.limits.disk
-            if job.is_run and job.box.scratch and bytes_held(job.box.scratch, most, pid) > most:
+            if not job.is_run:
+                continue
+            pids = warden.below(pid) if job.has_warden else {pid}
+            if bytes_held(job.box.scratch, most, pids) > most:
                 self._kill(job.id, "disk")
 
     def _kill(self, id: int, cause: str) -> None:
