@@ -28,7 +28,7 @@ SOURCE = (Path(__file__).parent / "attacks.py").read_text()
 LIMITS = Limits(
     seconds=2.8, cpu_seconds=1, memory=128 << 20, file_size=16 << 20, disk=20 << 20, output=1 << 20, reply=1 << 20
 )
-LEFTOVER = "whet-leftover"
+LEFTOVER = f"left-{os.getpid()}"
 
 ATTACKS: dict[Danger, tuple[str, ...]] = {
     Danger.READ: (
@@ -182,7 +182,7 @@ def leftovers() -> list[int]:
     found: list[int] = []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
-            if entry.name.isdigit() and (entry / "comm").read_text().strip() == LEFTOVER[:15]:
+            if entry.name.isdigit() and (entry / "comm").read_text().strip() == LEFTOVER:
                 found.append(int(entry.name))
     return found
 
