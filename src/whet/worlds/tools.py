@@ -41,6 +41,26 @@ class Tool:
         self._struct_decides = b'"number"' not in msgspec.json.encode(self.spec.parameters)
 
     async def __call__(self, arguments: dict[str, Json], **offered: Any) -> ToolResult:
+        values = self._values(arguments)
+        if isinstance(values, ToolResult):
+            return values
+        try:
+            return as_tool_result(await self._hook(**offered, **values), self.spec.name)
+        except ToolRefusal as refusal:
+            return self._refused(refusal)
+
+    def at_once(self, arguments: dict[str, Json], **offered: Any) -> ToolResult:
+        """The same for a tool that is not async."""
+        values = self._values(arguments)
+        if isinstance(values, ToolResult):
+            return values
+        try:
+            return as_tool_result(self._hook.now(**offered, **values), self.spec.name)
+        except ToolRefusal as refusal:
+            return self._refused(refusal)
+
+    def _values(self, arguments: dict[str, Json]) -> dict[str, Any] | ToolResult:
+        """The arguments as the method's hints say, or what is wrong with them."""
         try:
             typed = msgspec.convert(arguments, self._arguments)
         except msgspec.ValidationError as error:
@@ -49,11 +69,10 @@ class Tool:
         problems = [] if self._struct_decides else problems_of(arguments, self.spec.parameters)
         if problems:
             return invalid_arguments(self.spec.name, problems)
-        values = {name: getattr(typed, name) for name in self._arguments.__struct_fields__}
-        try:
-            return as_tool_result(await self._hook(**offered, **values), self.spec.name)
-        except ToolRefusal as refusal:
-            return ToolResult(str(refusal) or f"{self.spec.name} was refused", ToolFault.REFUSED)
+        return {name: getattr(typed, name) for name in self._arguments.__struct_fields__}
+
+    def _refused(self, refusal: ToolRefusal) -> ToolResult:
+        return ToolResult(str(refusal) or f"{self.spec.name} was refused", ToolFault.REFUSED)
 
 
 def tools_of(author: object, where: str) -> dict[str, Tool]:

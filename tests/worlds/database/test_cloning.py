@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from whet.worlds.database import clone_file, difference, restore, snapshot
+from whet.worlds.database import clone, clone_file, difference, restore, snapshot
 
 
 def database(path: Path | str, rows: int = 3, mode: str = "DELETE") -> sqlite3.Connection:
@@ -19,8 +20,11 @@ def database(path: Path | str, rows: int = 3, mode: str = "DELETE") -> sqlite3.C
 
 
 @pytest.mark.parametrize("rows", [0, 3, 20_000])
-def test_a_copy_is_the_same_and_neither_sees_what_the_other_does(rows: int) -> None:
-    with closing(database(":memory:", rows)) as one, closing(restore(snapshot(one))) as other:
+@pytest.mark.parametrize("copy", [clone, lambda one: restore(snapshot(one))], ids=["clone", "bytes"])
+def test_a_copy_is_the_same_and_neither_sees_what_the_other_does(
+    copy: Callable[[sqlite3.Connection], sqlite3.Connection], rows: int
+) -> None:
+    with closing(database(":memory:", rows)) as one, closing(copy(one)) as other:
         assert not difference(one, other)
         other.execute("INSERT INTO t (b) VALUES ('mine')")
         assert one.execute("SELECT count(*) FROM t").fetchone() == (rows,)

@@ -23,6 +23,7 @@ from whet.worlds.database import (
     draw,
     insert,
     number,
+    restore,
     update,
 )
 from whet.worlds.solving import play
@@ -209,6 +210,14 @@ def test_what_is_wrong_with_a_scenario_is_said() -> None:
             DatabaseWorld("garden", (broken,), ScenarioSettings())
 
 
+def test_a_tool_that_would_wait_is_refused() -> None:
+    async def wait(state: State) -> None: ...
+
+    broken = Scenario(**{name: getattr(GARDEN, name) for name in GARDEN.__struct_fields__} | {"tools": (wait,)})
+    with pytest.raises(InputError, match=r"garden\.wait is async"):
+        DatabaseWorld("garden", (broken,), ScenarioSettings())
+
+
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
@@ -231,8 +240,6 @@ def test_a_task_of_another_world_is_refused() -> None:
 
 def test_the_state_speaks_of_rows() -> None:
     drawn = draw(GARDEN, 0)
-    from whet.worlds.database import restore
-
     connection, before = restore(drawn.image), restore(drawn.image)
     state = State(connection)
     assert state.row("SELECT kind FROM plants WHERE id = 9") is None

@@ -5,7 +5,7 @@ This room knows nothing of any one scenario, of files of other formats, or of wh
 rooms that speak SQL: the store's is the project's own, this one's is a world's.
 """
 
-from whet.worlds.database.cloning import clone_file, restore, snapshot
+from whet.worlds.database.cloning import clone, clone_file, restore, snapshot
 from whet.worlds.database.contents import Contents, read
 from whet.worlds.database.difference import (
     Cell,
@@ -64,6 +64,7 @@ __all__ = [
     "a_number",
     "act",
     "any_of",
+    "clone",
     "clone_file",
     "compare",
     "delete",

@@ -10,11 +10,9 @@ from contextlib import closing
 from typing import Any
 
 from whet.core import Act, Json, Solution
-from whet.worlds.calling import ToolRefusal
 from whet.worlds.database.cloning import restore
-from whet.worlds.database.scenario import Answer, Draft, Drawn, functions_of
+from whet.worlds.database.scenario import Answer, Draft, Drawn
 from whet.worlds.database.state import State
-from whet.worlds.schema import problems_of
 from whet.worlds.tools import Tool
 
 
@@ -36,19 +34,15 @@ def damaged_solutions(drawn: Drawn, tools: Mapping[str, Tool], draft: Draft) -> 
 def _writes(drawn: Drawn, tools: Mapping[str, Tool], acts: tuple[Act, ...]) -> list[int]:
     """The places of the acts that change the state."""
     with closing(restore(drawn.image)) as connection:
-        counts = [_changes(drawn, tools, State(connection), one) for one in acts]
+        counts = [_changes(tools, State(connection), one) for one in acts]
         return [place for place, count in enumerate(counts) if count]
 
 
-def _changes(drawn: Drawn, tools: Mapping[str, Tool], state: State, one: Act) -> int:
-    """How many rows an act changes. Raises ToolRefusal as its tool does, and where its arguments do not fit."""
-    problems = problems_of(one.arguments, tools[one.tool].spec.parameters)
-    if problems:
-        raise ToolRefusal(problems[0])
-    function = next(each for each in functions_of(drawn.scenario) if each.__name__ == one.tool)
+def _changes(tools: Mapping[str, Tool], state: State, one: Act) -> int:
+    """How many rows an act changes; none where its tool refuses it."""
     before = state.connection.total_changes
-    function(state=state, **one.arguments)
-    return state.connection.total_changes - before
+    result = tools[one.tool].at_once(one.arguments, state=state)
+    return state.connection.total_changes - before if result.fault is None else 0
 
 
 def _astray(drawn: Drawn, tools: Mapping[str, Tool], good: Solution, writes: list[int]) -> Iterator[Solution]:
@@ -73,10 +67,7 @@ def _others(one: Act) -> Iterator[Act]:
 
 def _accepted(drawn: Drawn, tools: Mapping[str, Tool], acts: tuple[Act, ...]) -> bool:
     with closing(restore(drawn.image)) as connection:
-        try:
-            return [_changes(drawn, tools, State(connection), one) for one in acts][-1] > 0
-        except ToolRefusal:
-            return False
+        return [_changes(tools, State(connection), one) for one in acts][-1] > 0
 
 
 def _wrong(answer: Answer) -> str:

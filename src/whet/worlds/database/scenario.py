@@ -9,12 +9,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from inspect import iscoroutinefunction
 from random import Random
 from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from whet.core import Act, Json, Solution, WorldFault, seed_from
+from whet.core import Act, InputError, Json, Solution, WorldFault, seed_from
 from whet.worlds.calling import ToolRefusal
 from whet.worlds.database.cloning import snapshot
 from whet.worlds.database.state import State
@@ -188,6 +189,9 @@ def functions_of(scenario: Scenario) -> tuple[Callable[..., Any], ...]:
 
 
 def tools_of_scenario(scenario: Scenario) -> dict[str, Tool]:
+    waiting = [each.__name__ for each in scenario.tools if iscoroutinefunction(each)]
+    if waiting:
+        raise InputError(f"{scenario.name}.{waiting[0]} is async", hint="A scenario's tools only ask their database")
     return {each.__name__: Tool(each, f"{scenario.name}.{each.__name__}") for each in functions_of(scenario)}
 
 

@@ -27,7 +27,7 @@ from whet.core import (
 from whet.project import nearest
 from whet.worlds.authoring import SessionOver
 from whet.worlds.calling import faults
-from whet.worlds.database.cloning import restore, snapshot
+from whet.worlds.database.cloning import clone, restore
 from whet.worlds.database.contents import Contents, read
 from whet.worlds.database.damage import damaged_solutions
 from whet.worlds.database.difference import compare
@@ -191,13 +191,13 @@ class DatabaseSession:
             self._malformed += 1
             return unknown_tool(name, list(self._played.tools))
         with faults(self._task.kind, f"the tool {name}", self._task.id):
-            result = await called(tool, self._state, arguments)
+            result = called(tool, self._state, arguments)
         self._malformed += result.fault is ToolFault.INVALID_ARGUMENTS
         return result
 
     async def fork(self) -> DatabaseSession:
         self._must_be_open()
-        connection = restore(snapshot(self._connection))
+        connection = clone(self._connection)
         return DatabaseSession(self._task, self._played, self._draft, connection, self._malformed)
 
     async def judge(self, answer: str) -> Verdict:
@@ -222,9 +222,9 @@ def brief_of(scenario: Scenario, draft: Draft) -> str:
     return f"{scenario.conduct}\n{CONDUCT}\n\n{draft.text}"
 
 
-async def called(tool: Tool, state: State, arguments: dict[str, Any]) -> ToolResult:
+def called(tool: Tool, state: State, arguments: dict[str, Any]) -> ToolResult:
     """A call that is refused leaves nothing behind."""
-    result = await tool(arguments, state=state)
+    result = tool.at_once(arguments, state=state)
     if state.connection.in_transaction:
         state.connection.commit() if result.fault is None else state.connection.rollback()
     return result

@@ -10,6 +10,7 @@ import sqlite3
 import textwrap
 from collections.abc import Iterator
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -106,19 +107,26 @@ def _rows(drawn: Drawn) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def verifier(draft: Draft, *, decide: bool = True) -> str:
     """One function that needs nothing around it: the check of the task as data, and the functions that judge by it."""
-    collected = collect([judged, changes_between])
-    imports = [*collected.imports, "import contextlib", "import sqlite3", "import urllib.parse"]
+    imports, code = _judging()
     head = _VERIFIER.format(
         function="verify_task_completion" if decide else "verify_task",
         parameters="initial_db_path, final_db_path" + (", final_answer=None" if decide else ""),
         what="Whether the task is done and nothing else was changed."
         if decide
-        else "What was changed, and what was to be.",
-        imports=textwrap.indent("\n".join(sorted(set(imports))), "    "),
-        code=textwrap.indent(collected.text(), "    "),
+        else "What was changed, what was to be.",
+        imports=imports,
+        code=code,
         check=repr(msgspec.to_builtins(draft.check)),
     )
     return head + (_DECIDE if decide else _TELL)
+
+
+@cache
+def _judging() -> tuple[str, str]:
+    """Imports and functions that every verifier has, as they stand inside one."""
+    collected = collect([judged, changes_between])
+    imports = {*collected.imports, "import contextlib", "import sqlite3", "import urllib.parse"}
+    return textwrap.indent("\n".join(sorted(imports)), "    "), textwrap.indent(collected.text(), "    ")
 
 
 def _schema(connection: sqlite3.Connection) -> list[dict[str, Any]]:
