@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -25,6 +24,7 @@ from whet.core import (
     fingerprint,
     user,
 )
+from whet.worlds.replies import objects_in
 from whet.worlds.scorers import Question
 from whet.worlds.text import as_text
 
@@ -118,7 +118,7 @@ def judge_prompt(prompt: str, rubric: str, question: Question, answer: str) -> s
 
 def read_judgement(reply: str) -> Judgement | str:
     """The one object with a score in a reply, or why there is none."""
-    found = [value for value in _objects(reply) if "score" in value]
+    found = [value for value in objects_in(reply) if "score" in value]
     if len(found) != 1:
         return f"there must be one JSON object with a score, not {len(found)}"
     score, reason = found[0]["score"], found[0].get("reason", "")
@@ -129,22 +129,6 @@ def read_judgement(reply: str) -> Judgement | str:
     if not isinstance(reason, str):
         return "the reason is not text"
     return Judgement(float(score), " ".join(reason.encode("utf-8", "replace").decode().split()))
-
-
-def _objects(text: str) -> list[dict[str, Any]]:
-    """Every JSON object in a text, outermost only."""
-    decoder = json.JSONDecoder()
-    found: list[dict[str, Any]] = []
-    place = text.find("{")
-    while place >= 0:
-        try:
-            value, end = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            end = place + 1
-        else:
-            found.append(cast("dict[str, Any]", value))
-        place = text.find("{", end)
-    return found
 
 
 def _rubric(settings: LlmJudge, base_dir: Path) -> str:

@@ -30,6 +30,7 @@ BUILT_IN = {
     "grid_ctf": "whet.worlds.games.grid_ctf:GridCtf",
     "othello_opening": "whet.worlds.games.othello_opening:OthelloOpening",
     "othello": "whet.worlds.games.othello:Othello",
+    "awm": "whet.worlds.awm:AwmWorld",
     "mcp": "whet.worlds.remote.mcp:McpWorld",
     "openenv": "whet.worlds.remote.openenv:OpenEnvWorld",
     "pack": "whet.worlds.pack:pack",

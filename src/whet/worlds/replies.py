@@ -36,6 +36,22 @@ def read_object(reply: str) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
+def objects_in(text: str) -> list[dict[str, Any]]:
+    """Every JSON object in a text, outermost only: for models that put words around what they were asked for."""
+    decoder = json.JSONDecoder()
+    found: list[dict[str, Any]] = []
+    place = text.find("{")
+    while place >= 0:
+        try:
+            value, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            end = place + 1
+        else:
+            found.append(cast("dict[str, Any]", value))
+        place = text.find("{", end)
+    return found
+
+
 def _whole(value: Any) -> Any:
     """Refuses escapes that stand for half a character: no file or database could keep them."""
     try:
