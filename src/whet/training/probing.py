@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
 from enum import StrEnum
-from typing import Any
 
 import msgspec
 
@@ -24,6 +24,7 @@ from whet.core import (
     WorldFault,
     seed_from,
 )
+from whet.worlds import held
 
 TALK = "I have completed the task."
 
@@ -87,13 +88,18 @@ class TaskAudit(msgspec.Struct, frozen=True):
 async def audit_verifier(world: World, tasks: Sequence[Task], *, width: int = 32) -> list[TaskAudit]:
     """Probe each task; in the order of `tasks`."""
     places = asyncio.Semaphore(width)
+    on_date: Callable[[float], World] | None = getattr(world, "on_date", None)
+    elsewhere = None if on_date is None else on_date(ANOTHER_DATE)
 
     async def one(task: Task) -> TaskAudit:
         async with places:
-            return await Prober(world, task).audit()
+            return await Prober(world, elsewhere, task).audit()
 
-    async with asyncio.TaskGroup() as probing:
-        probed = [probing.create_task(one(task)) for task in tasks]
+    async with AsyncExitStack() as ending:
+        if elsewhere is not None:
+            await ending.enter_async_context(held(elsewhere))
+        async with asyncio.TaskGroup() as probing:
+            probed = [probing.create_task(one(task)) for task in tasks]
     return [audit.result() for audit in probed]
 
 
@@ -104,8 +110,10 @@ class _Offence(Exception):
 class Prober:
     """All probes of one task. Each opens sessions of its own."""
 
-    def __init__(self, world: World, task: Task) -> None:
+    def __init__(self, world: World, elsewhere: World | None, task: Task) -> None:
         self._world = world
+        self._elsewhere = elsewhere
+        """The same world on another date."""
         self._task = task
         self._good = known_good(world, task)
 
@@ -161,11 +169,10 @@ class Prober:
 
     async def _two_dates(self) -> bool:
         """A world that can be had as of another day says the same on it."""
-        on_date: Any = getattr(self._world, "on_date", None)
-        if on_date is None:
+        if self._elsewhere is None:
             return False
         solution = self._good or Solution(answer=TALK)
-        now, then = await self._played(solution), await self._played(solution, on_date(ANOTHER_DATE))
+        now, then = await self._played(solution), await self._played(solution, self._elsewhere)
         if now.hard != then.hard:
             raise _Offence(f"{said(solution)} {_came_out(now)} today and {_came_out(then)} on another date")
         return True

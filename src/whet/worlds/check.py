@@ -6,7 +6,7 @@ It plays the world as a stranger would, by the protocol alone, so it works for a
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from statistics import median
 from typing import Any
@@ -99,6 +99,7 @@ async def check_world(
         for task in sampled:
             await checker.check_task(task)
         checker.check_secrets(sampled)
+        checker.note(getattr(world, "left_out", ()))
         transcript, verdict = await checker.show(sampled[0]) if sampled else ((), None)
     return checker.report(transcript, verdict)
 
@@ -121,6 +122,11 @@ class _Checker:
         counts = {split: len(self._world.tasks(split)) for split in Split}
         world, problems = self._world, tuple(self._problems)
         return WorldReport(world.name, world.fingerprint, counts, problems, transcript, verdict, typical)
+
+    def note(self, left_out: Iterable[str]) -> None:
+        """What the world itself says that it could not take in."""
+        for text in left_out:
+            self._warn(text)
 
     def check_lists(self) -> None:
         owner: dict[str, Task] = {}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from whet.core import InputError, WorldFault, fingerprint
+from whet.core import InputError, Solution, WorldFault, fingerprint
 from whet.worlds.awm.layout import Layout, Scenario, Verifier, read_layout
 from whet.worlds.awm.stages import MOMENT, Ready, Stages
 from whet.worlds.awm.verifying import States, read_result, run_verifier
@@ -61,9 +61,19 @@ class Admission(msgspec.Struct, frozen=True):
             raise InputError(f"scenario {scenario.name} has changed since it was admitted", hint=hint)
         return [task.index for task in report.tasks if self.lenient or not task.problems]
 
+    def problems(self, only: Collection[str] = ()) -> Iterable[str]:
+        for name, report in self.scenarios.items():
+            if not only or name in only:
+                yield from (f"scenario {name}: {problem}" for problem in report.problems)
+                yield from (
+                    f"task {name}/{task.index}: {problem}" for task in report.tasks for problem in task.problems
+                )
+
 
 def content_of(scenario: Scenario) -> str:
-    return fingerprint("awm admission", scenario.fingerprint, scenario.tasks, *_verifiers(scenario))
+    return fingerprint(
+        "awm admission", scenario.fingerprint, scenario.tasks, *_verifiers(scenario), *scenario.solutions.items()
+    )
 
 
 def _verifiers(scenario: Scenario) -> Iterable[tuple[int, str, bool]]:
@@ -171,7 +181,44 @@ class _Trial:
         problems: list[str] = []
         for verifier in filter(None, (coded, judged)):
             problems += await self._verifier(verifier, ready, later)
+        if coded is not None and not problems:
+            problems += await self._solution(index, coded)
         return TaskReport(index, tuple(problems))
+
+    async def _solution(self, index: int, verifier: Verifier) -> list[str]:
+        """A known way through must pass, on both dates."""
+        solution = self._scenario.solutions.get(index)
+        if solution is None:
+            return []
+        passed: list[bool] = []
+        for stages, moment in ((self._now, MOMENT), (self._then, ANOTHER_DATE)):
+            try:
+                passed.append(await self._passes(stages, moment, solution, verifier))
+            except WorldFault as fault:
+                return [f"its known solution cannot be played: {fault.message}"]
+        if passed == [True, True]:
+            return []
+        when = "" if not any(passed) else " on this date" if passed[1] else " on another date"
+        return [f"its known solution does not pass{when}"]
+
+    async def _passes(self, stages: Stages, moment: float, solution: Solution, verifier: Verifier) -> bool:
+        playing = await stages.open(self._scenario, 0)
+        try:
+            for act in solution.acts:
+                tool = playing.ready.tools.get(act.tool)
+                if tool is None:
+                    raise WorldFault(f"it calls {act.tool}, which is no tool")
+                await playing.do(tool.request(act.arguments))
+            end = stages.place(await playing.state())
+        finally:
+            await playing.close()
+        try:
+            said = await run_verifier(
+                await stages.pool(), verifier, States(playing.ready.start, end, moment), solution.answer
+            )
+            return read_result(said).result is RewardType.COMPLETE
+        finally:
+            end.unlink()
 
     async def _verifier(self, verifier: Verifier, ready: Ready, later: Ready) -> list[str]:
         """Run on a session in which nothing was done: twice, and on another date."""

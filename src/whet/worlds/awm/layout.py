@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from whet.core import InputError, fingerprint
+from whet.core import Act, InputError, Solution, fingerprint
 
 SCENARIOS = "gen_scenario.jsonl"
 TASKS = "gen_tasks.jsonl"
@@ -22,6 +22,8 @@ SPECS = "gen_spec.jsonl"
 PROGRAMS = "gen_envs.jsonl"
 JUDGED = "gen_verifier.jsonl"
 CODED = "gen_verifier.pure_code.jsonl"
+SOLUTIONS = "whet_solutions.jsonl"
+"""Not of the format: scripted ways through tasks, where whoever made the folder knows one."""
 NEEDED = (TASKS, SCHEMAS, SAMPLES, PROGRAMS)
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -53,6 +55,7 @@ class Scenario(msgspec.Struct, frozen=True):
     operations: tuple[Operation, ...] = ()
     coded: dict[int, Verifier] = {}
     judged: dict[int, Verifier] = {}
+    solutions: dict[int, Solution] = {}
 
     @property
     def fingerprint(self) -> str:
@@ -144,6 +147,13 @@ class _Verification(msgspec.Struct):
     verification: _Code
 
 
+class SolutionLine(msgspec.Struct):
+    scenario: str
+    task_idx: int
+    acts: list[Act] = []
+    answer: str = ""
+
+
 def normal_name(name: str) -> str:
     """How names of scenarios are matched across files: lower case, every run of other characters one underscore."""
     return re.sub(r"[^a-z0-9]+", "_", name.lower())
@@ -173,6 +183,7 @@ class _Reader:
         specs = self._by_scenario(SPECS, _Spec)
         described = {normal_name(one.name): one for one in self._lines(SCENARIOS, _Scenario, lambda one: one.name)}
         coded, judged = self._verifiers(CODED, judged=False), self._verifiers(JUDGED, judged=True)
+        solutions = self._solutions()
         found: dict[str, Scenario] = {}
         for name, listed in tasks.items():
             parts = {SCHEMAS: schemas.get(name), SAMPLES: samples.get(name), PROGRAMS: programs.get(name)}
@@ -193,6 +204,7 @@ class _Reader:
                 operations=tuple(_operations(spec)) if spec else (),
                 coded=coded.get(name, {}),
                 judged=judged.get(name, {}),
+                solutions=solutions.get(name, {}),
             )
         for wanted in self._only - found.keys() - self._problems.keys():
             self._problem(wanted, f"it is not in {TASKS}")
@@ -210,6 +222,13 @@ class _Reader:
         for one in self._lines(file, _Verification, _scenario_of):
             mine = found.setdefault(normal_name(one.scenario), {})
             mine.setdefault(one.task_idx, Verifier(one.verification.code, judged))
+        return found
+
+    def _solutions(self) -> dict[str, dict[int, Solution]]:
+        found: dict[str, dict[int, Solution]] = {}
+        for one in self._lines(SOLUTIONS, SolutionLine, _scenario_of):
+            mine = found.setdefault(normal_name(one.scenario), {})
+            mine.setdefault(one.task_idx, Solution(tuple(one.acts), one.answer))
         return found
 
     def _lines(self, file: str, kind: type[T], name_of: Callable[[T], str]) -> Iterator[T]:

@@ -16,6 +16,7 @@ from whet.core import (
     Json,
     Model,
     Session,
+    Solution,
     Split,
     Task,
     ToolFault,
@@ -97,6 +98,11 @@ class AwmWorld:
     def fingerprint(self) -> str:
         return self._fingerprint
 
+    @property
+    def left_out(self) -> Sequence[str]:
+        """What was not admitted, and why; or was all the same, and what is wrong with it."""
+        return list(self._admission.problems(self._settings.scenarios))
+
     def tasks(self, split: Split) -> Sequence[Task]:
         return self._arranged.tasks[split]
 
@@ -111,6 +117,23 @@ class AwmWorld:
         scenario, verifier = self._place(task)
         playing = await self._stages.open(scenario, seed)
         return AwmSession(self, task, scenario, verifier, playing)
+
+    def known_good(self, task: Task) -> Solution | None:
+        """A scripted way through the task, where the folder holds one."""
+        scenario, _ = self._place(task)
+        return scenario.solutions.get(int(task.id.rpartition("/")[2]))
+
+    def damaged(self, task: Task) -> Sequence[Solution]:
+        """The known solution without one of its changes, each in turn; without changes, with no answer."""
+        good = self.known_good(task)
+        if good is None:
+            return ()
+        scenario, _ = self._place(task)
+        reads = {operation.name for operation in scenario.operations if operation.method == "GET"}
+        changes = [number for number, act in enumerate(good.acts) if act.tool not in reads]
+        if not changes:
+            return (Solution(good.acts, ""),)
+        return [Solution((*good.acts[:number], *good.acts[number + 1 :]), good.answer) for number in changes]
 
     async def aclose(self) -> None:
         await self._stages.aclose()
