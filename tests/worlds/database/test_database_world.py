@@ -95,6 +95,31 @@ async def test_a_refused_call_leaves_nothing_behind() -> None:
     assert verdict.facts["difference"] == "+ waterings: id 1, plant_id 1, litres 1"
 
 
+@pytest.mark.parametrize("topic", ["%", "_" * 2_000, "x\x00y", "'; DROP TABLE plants; --", "\U0001f600", ""])
+async def test_any_text_can_be_asked_for(topic: str) -> None:
+    world = garden()
+    session = await world.open(first(world), 0)
+    assert (await session.call("read_handbook", {"topic": topic})).fault is ToolFault.REFUSED
+    assert (await session.call("water", {"plant_id": 1, "litres": 2})).fault is None
+    assert (await session.judge("")).hard
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("read_handbook", {"topic": "x" * 100_000}, "'topic' has more than 2000 characters"),
+        ("read_handbook", {"topic": "\ud800"}, "'topic' is not valid text"),
+        ("water", {"plant_id": 10**30}, "'plant_id' is too large a number"),
+        ("water", {"plant_id": [[10**30]]}, "'plant_id' is too large a number"),
+    ],
+)
+async def test_what_sqlite_cannot_hold_is_an_invalid_argument(name: str, arguments: Any, says: str) -> None:
+    world = garden()
+    session = await world.open(first(world), 0)
+    result = await session.call(name, arguments)
+    assert (result.fault, result.text) == (ToolFault.INVALID_ARGUMENTS, f"{name} was not called: {says}")
+
+
 async def test_a_tool_that_breaks_is_the_worlds_fault() -> None:
     world = garden()
     session = await world.open(first(world), 0)

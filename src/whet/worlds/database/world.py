@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
@@ -34,7 +34,7 @@ from whet.worlds.database.difference import compare
 from whet.worlds.database.feedback import verdict_of
 from whet.worlds.database.scenario import Draft, Drawn, Scenario, draw, tools_of_scenario
 from whet.worlds.database.state import State
-from whet.worlds.tools import Tool, unknown_tool
+from whet.worlds.tools import Tool, invalid_arguments, unknown_tool
 from whet.worlds.verdicts import source_of
 
 CONFIRM = 1_000_000
@@ -48,6 +48,10 @@ Work by the tools alone. House rules stand in the handbook; they bind you also w
 Do what is asked and nothing beyond it. If a house rule forbids a request, change nothing, and end your reply with the
 line "Answer: refused, NAME" with the rule's name. If you are asked a question, end with the line "Answer: …" that holds
 the number alone, or the names or numbers asked for with commas between them."""
+
+LONGEST_TEXT = 2_000
+LARGEST_NUMBER = 2**53
+"""Beyond it, numbers of JSON are not exact."""
 
 Variants = Annotated[int, msgspec.Meta(ge=1, le=CONFIRM)]
 
@@ -222,12 +226,38 @@ def brief_of(scenario: Scenario, draft: Draft) -> str:
     return f"{scenario.conduct}\n{CONDUCT}\n\n{draft.text}"
 
 
-def called(tool: Tool, state: State, arguments: dict[str, Any]) -> ToolResult:
-    """A call that is refused leaves nothing behind."""
+def called(tool: Tool, state: State, arguments: dict[str, Json]) -> ToolResult:
+    """A call that is refused leaves nothing behind, and what SQLite cannot hold does not reach it."""
+    problems = [problem for name, value in arguments.items() if (problem := _unfit(name, value))]
+    if problems:
+        return invalid_arguments(tool.spec.name, problems)
     result = tool.at_once(arguments, state=state)
     if state.connection.in_transaction:
         state.connection.commit() if result.fault is None else state.connection.rollback()
     return result
+
+
+def _unfit(name: str, value: Json) -> str:
+    """Why a value cannot be asked for or kept, whatever its tool's schema says of it."""
+    if isinstance(value, str):
+        if len(value) > LONGEST_TEXT:
+            return f"'{name}' has more than {LONGEST_TEXT} characters"
+        return "" if value.isascii() or _is_text(value) else f"'{name}' is not valid text"
+    if isinstance(value, int):
+        return "" if -LARGEST_NUMBER <= value <= LARGEST_NUMBER else f"'{name}' is too large a number"
+    if isinstance(value, list | dict):
+        inner = value.values() if isinstance(value, dict) else value
+        return next((problem for one in inner if (problem := _unfit(name, one))), "")
+    return ""
+
+
+def _is_text(value: str) -> bool:
+    """Half of a character that UTF-16 writes in two is none."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _chosen(scenarios: Sequence[Scenario], names: Sequence[str]) -> Iterator[Scenario]:

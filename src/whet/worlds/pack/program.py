@@ -11,6 +11,7 @@ from typing import Any
 from whet.core import InputError, ToolSpec
 from whet.worlds.database import Scenario, State
 from whet.worlds.database.scenario import functions_of, tools_of_scenario
+from whet.worlds.database.world import LARGEST_NUMBER, LONGEST_TEXT
 from whet.worlds.pack.sources import collect
 
 _HEAD = '''\
@@ -68,6 +69,13 @@ _BOUNDS = {
 }
 
 
+_LIMITS: dict[str, dict[str, int]] = {
+    "string": {"maxLength": LONGEST_TEXT},
+    "integer": {"minimum": -LARGEST_NUMBER, "maximum": LARGEST_NUMBER},
+}
+"""What SQLite is spared in here, it is spared in the program too."""
+
+
 def program(scenario: Scenario) -> str:
     collected = collect([State, *functions_of(scenario)])
     head = _HEAD.format(
@@ -104,7 +112,8 @@ def _handler(spec: ToolSpec) -> str:
 def _fields(parameters: dict[str, Any]) -> Iterator[str]:
     for name, schema in parameters["properties"].items():
         default = [] if name in parameters["required"] else [f"default={schema.get('default')!r}"]
-        bounds = [f"{_BOUNDS[key]}={value!r}" for key, value in _merged(schema).items() if key in _BOUNDS]
+        limits = {**_LIMITS.get(str(_merged(schema).get("type")), {}), **_merged(schema)}
+        bounds = [f"{_BOUNDS[key]}={value!r}" for key, value in limits.items() if key in _BOUNDS]
         yield f"{name}: {_type(schema)} = Field({', '.join([*default, *bounds])})"
 
 
