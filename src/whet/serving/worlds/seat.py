@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -18,6 +18,8 @@ from whet.core import Clock, Json, Session, Task, ToolResult, ToolSpec, Verdict,
 from whet.serving.worlds.tasks import TaskBook
 from whet.serving.worlds.wire import Code, Refusal, Reset, tame
 from whet.worlds.calling import faults
+
+T = TypeVar("T")
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -107,8 +109,8 @@ class Seat:
             if episode.ended:
                 raise Refusal(Code.SESSION_ERROR, "the episode is over")
             episode.steps += 1
-            async with self._at_work(episode.task, f"the tool {name[:100]}", episode):
-                answer = await episode.session.call(name, arguments)
+            work = episode.session.call(name, arguments)
+            answer = await self._at_work(work, episode.task, f"the tool {name[:100]}", episode)
             if answer.ends:
                 episode.ended = True
                 if not episode.deferred:
@@ -157,8 +159,7 @@ class Seat:
         table = self._table
         task, seed = table.book.chosen(reset, table.count() if reset.seed is None else 0)
         await self._drop()
-        async with self._at_work(task, "open"):
-            session = await table.world.open(task, seed)
+        session = await self._at_work(table.world.open(task, seed), task, "open")
         name = reset.episode_id or secrets.token_hex(8)
         self.episode = Episode(name, task, seed, session, deferred=reset.deferred)
         return self.episode
@@ -173,8 +174,7 @@ class Seat:
         return episode
 
     async def _judge(self, episode: Episode, answer: str) -> None:
-        async with self._at_work(episode.task, "judge", episode):
-            verdict = await episode.session.judge(answer)
+        verdict = await self._at_work(episode.session.judge(answer), episode.task, "judge", episode)
         if not verdict.scored:
             self._table.tell(f"task {episode.task.id} could not be judged: {verdict.feedback or 'no reason given'}")
             episode.lost = "it could not be judged"
@@ -188,11 +188,9 @@ class Seat:
             await self._close(episode)
 
     async def _close(self, episode: Episode) -> None:
-        try:
-            async with self._at_work(episode.task, "close"):
-                await episode.session.close()
-        except Refusal:
-            pass  # What went wrong has been told to the server's side; nobody waits for a session that is closed.
+        # What goes wrong has been told to the server's side by then; nobody waits for a session that is closed.
+        with suppress(Refusal):
+            await self._at_work(episode.session.close(), episode.task, "close")
 
     @asynccontextmanager
     async def _in_turn(self) -> AsyncGenerator[None]:
@@ -212,15 +210,13 @@ class Seat:
         if self._gone:
             raise Refusal(Code.SESSION_ERROR, f"the session has ended: {self._gone}")
 
-    @asynccontextmanager
-    async def _at_work(self, task: Task, doing: str, episode: Episode | None = None) -> AsyncGenerator[None]:
-        """Around whatever the world does: what goes wrong is told in full here, and in short to the caller."""
+    async def _at_work(self, work: Coroutine[Any, Any, T], task: Task, doing: str, episode: Episode | None = None) -> T:
+        """Whatever the world does is done in here: what goes wrong is told in full to us, in short to the caller."""
         table = self._table
         try:
             async with asyncio.timeout(table.limits.call_seconds):
                 with faults(table.world.name, doing, task.id):
-                    yield
-            return
+                    return await work
         except TimeoutError:
             short = f"the world took longer than {table.limits.call_seconds:g} s"
             table.tell(f"world {table.world.name}, task {task.id}: {doing} took longer than that")

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 import hmac
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import msgspec
-from aiohttp import WSCloseCode, WSMsgType, web
+from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 
 from whet.core import WhetError
 from whet.serving.worlds.control import answer_frame, answer_request
@@ -26,6 +26,8 @@ from whet.serving.worlds.wire import SERVER_ERROR, Code, Refusal, RpcError, enco
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 _PORT = re.compile(r":\d+$")
 _JSON = "application/json"
+_MOMENT_SECONDS = 0.5
+"""From when on a socket is read while its last frame is being answered."""
 _Answer = Callable[[Seat, "bytes | str"], Awaitable["bytes | None"]]
 
 
@@ -150,30 +152,56 @@ class _ControlPlane:
 
     async def _talk(self, socket: web.WebSocketResponse, seat: Seat, answer: _Answer) -> None:
         """One frame after the other: an answer is sent before the next question is taken, so they cannot cross."""
-        frames: asyncio.Queue[bytes | str | None] = asyncio.Queue(self._hub.limits.waiting)
+        frames = _Frames(socket)
         try:
             async with asyncio.TaskGroup() as group:
                 seat.on_gone = lambda: _start(group, _close(socket))
-                reading = group.create_task(_read(socket, frames))
-                while (frame := await frames.get()) is not None:
-                    said = await answer(seat, frame)
+                while (frame := await frames.next()) is not None:
+                    with frames.ahead():
+                        said = await answer(seat, frame)
                     if said is None:
                         break
                     await _send(socket, said)
-                reading.cancel()
         except* ConnectionError:
             pass  # Whoever asked has left before the answer.
         finally:
             seat.on_gone = _nothing
+            await frames.close()
 
 
-async def _read(socket: web.WebSocketResponse, frames: asyncio.Queue[bytes | str | None]) -> None:
-    """Reads on while the world is at work: pings are answered, and a client that leaves is noticed."""
-    while True:
-        message = await socket.receive()
-        if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
-            return await frames.put(None)
-        await frames.put(message.data)
+class _Frames:
+    """What a socket says. While the world takes its time the socket is read on, so that pings are answered."""
+
+    def __init__(self, socket: web.WebSocketResponse) -> None:
+        self._socket = socket
+        self._loop = asyncio.get_running_loop()
+        self._reading: asyncio.Task[WSMessage] | None = None
+
+    async def next(self) -> bytes | str | None:
+        """The next frame; None at the end of the connection."""
+        if self._reading is None:
+            message = await self._socket.receive()
+        else:
+            message, self._reading = await self._reading, None
+        return message.data if message.type in (WSMsgType.TEXT, WSMsgType.BINARY) else None
+
+    @contextmanager
+    def ahead(self) -> Generator[None]:
+        """Reading begins after a moment: most answers are there before, and do not pay for it."""
+        timer = self._loop.call_later(_MOMENT_SECONDS, self._read)
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _read(self) -> None:
+        if self._reading is None:
+            self._reading = self._loop.create_task(self._socket.receive())
+
+    async def close(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.wait([self._reading])
 
 
 async def _close(socket: web.WebSocketResponse) -> None:
