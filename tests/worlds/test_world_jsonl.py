@@ -212,7 +212,7 @@ async def test_a_function_of_the_user_scores_and_its_faults_are_the_worlds(proje
 @pytest.mark.parametrize(
     ("scorer", "says"),
     [
-        ({"use": "python", "function": "score.py:f", "trusted": False}, "needs the sandbox"),
+        ({"use": "python", "function": "score:f", "trusted": False}, "must be in a file"),
         ({"use": "python", "function": "score.py:g"}, "has no 'g'"),
         ({"use": "python", "function": "f"}, "is no place"),
         ({"use": "python", "function": "none.py:f"}, "there is no file"),

@@ -24,6 +24,7 @@ have children. A worker that does not reply in time, or whose request is cancell
 reply never becomes the next one's. An error that `answer` raises is `HostRaised`, and the worker goes on.
 """
 
+from whet.sandbox.demand import PoolOnDemand
 from whet.sandbox.levels import INSTALL_BUBBLEWRAP, Danger, Standing, Survey, survey
 from whet.sandbox.orders import Level, Limits
 from whet.sandbox.outcomes import Ending, Host, HostRaised, Outcome, Program, SandboxFault, WorkerLost
@@ -42,6 +43,7 @@ __all__ = [
     "Limits",
     "Outcome",
     "Pool",
+    "PoolOnDemand",
     "Program",
     "SandboxFault",
     "SandboxWarning",

@@ -6,6 +6,7 @@
     judge      passed or not, or a score from 0 to 1, or a Verdict
     start      optional: what one session keeps, given to the other methods as `state`
     close      optional: lets go of it
+    aclose     optional: lets go of what is held for all sessions together; there may be others after it
     known_good optional: an answer that must pass
     version    optional: a text to change when a verdict could; without it the world's source code is taken
     content    optional: all that decides a verdict beside tasks and keys, in place of version and settings
@@ -91,6 +92,12 @@ class AuthoredWorld:
             await session.close()
             raise
         return session
+
+    async def aclose(self) -> None:
+        """Lets go of what the author holds for all sessions together."""
+        if self.hooks.aclose is not None:
+            with faults(self.name, "aclose"):
+                await self.hooks.aclose()
 
     def known_good(self, task: Task) -> str | None:
         """An answer that must pass, where the author offers one."""
@@ -179,6 +186,7 @@ class _Hooks:
         self.judge = Hook(_method(author, "judge"), (*_OFFERED, "answer"), f"{where}.judge")
         self.start = _optional(author, "start", ("task", "key", "rng"))
         self.close = _optional(author, "close", _OFFERED)
+        self.aclose = _optional(author, "aclose", ())
         self.known_good = _optional(author, "known_good", ("task", "key"))
         self.tools: dict[str, Tool] = tools_of(author, where)
         self.answer_schema: dict[str, Any] | None = getattr(author, "answer_schema", None)

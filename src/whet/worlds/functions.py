@@ -12,7 +12,7 @@ from whet.worlds.calling import Hook
 from whet.worlds.scorers import Question
 from whet.worlds.verdicts import as_verdict, source_of
 
-_OFFERED = ("answer", "reference", "task", "row")
+OFFERED = ("answer", "reference", "task", "row")
 
 
 class PythonFunction(msgspec.Struct, frozen=True, tag_field="use", tag="python", forbid_unknown_fields=True):
@@ -23,7 +23,8 @@ class PythonFunction(msgspec.Struct, frozen=True, tag_field="use", tag="python",
     pass_mark: float = 1.0
     """Passed at this score or more."""
     trusted: bool = True
-    """Whether it may run in whet's own process."""
+    """Whether it may run in whet's own process. false: in the sandbox; then its file may import Python's library,
+    what is installed beside whet, and nothing of the project."""
 
     def __post_init__(self) -> None:
         if not 0 < self.pass_mark <= 1:
@@ -35,15 +36,12 @@ class FunctionScorer:
 
     def __init__(self, settings: PythonFunction, base_dir: Path) -> None:
         where = "world.scorer.function"
-        if not settings.trusted:
-            hint = "Set trusted = true if the function is yours"
-            raise ConfigError("world.scorer.trusted: false needs the sandbox, which is not available yet", hint=hint)
         if not is_reference(settings.function):
             raise ConfigError(f"{where}: {settings.function!r} is no place", hint='Write it as "file.py:function"')
         module, function = find(settings.function, base_dir, where=where)
         if not callable(function):
             raise ConfigError(f"{where}: {settings.function} names no function", hint='Write it as "file.py:function"')
-        self._hook = Hook(function, _OFFERED, settings.function)
+        self._hook = Hook(function, OFFERED, settings.function)
         self._pass_mark = settings.pass_mark
         self.content: Json = [
             "python 1",

@@ -17,7 +17,7 @@ from whet.core import Brief, ConfigError, ImagePart, Json, Model, Split, Task, V
 from whet.worlds.authoring import AuthoredWorld
 from whet.worlds.marking import world
 from whet.worlds.reading import BadRow, Found, Row, read_rows
-from whet.worlds.scorers import Question, Scorer
+from whet.worlds.scorers import HoldingScorer, Question, Scorer
 from whet.worlds.scoring import AnyScorer, build_scorer
 from whet.worlds.splits import Listed, SplitSettings, as_split, raise_problems
 from whet.worlds.text import as_text
@@ -136,6 +136,10 @@ class QuestionAuthor:
 
     def known_good(self, task: Task, key: dict[str, Json]) -> str | None:
         return self._scorer.known_good(self._as_question(task, key, ""))
+
+    async def aclose(self) -> None:
+        if isinstance(self._scorer, HoldingScorer):
+            await self._scorer.aclose()
 
     def _all_rows(self) -> Iterator[Found]:
         if self._first is not None:

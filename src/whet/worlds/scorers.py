@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from decimal import Decimal
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -55,6 +55,13 @@ class Scorer(Protocol):
     def known_good(self, question: Question) -> str | None:
         """An answer that must pass."""
         ...
+
+
+@runtime_checkable
+class HoldingScorer(Scorer, Protocol):
+    """A scorer that holds processes while it is used. They are started when first needed, and again after `aclose`."""
+
+    async def aclose(self) -> None: ...
 
 
 class Exact(msgspec.Struct, frozen=True, tag_field="use", tag="exact", forbid_unknown_fields=True):

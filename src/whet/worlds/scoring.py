@@ -10,6 +10,7 @@ import msgspec
 from whet.core import Model
 from whet.project import decode_settings
 from whet.worlds.choices import ChoiceScorer, MultipleChoice
+from whet.worlds.confined import ConfinedScorer
 from whet.worlds.functions import FunctionScorer, PythonFunction
 from whet.worlds.judge import JudgeScorer, LlmJudge
 from whet.worlds.scorers import (
@@ -26,9 +27,10 @@ from whet.worlds.scorers import (
     Scorer,
 )
 from whet.worlds.structured import JsonSchema, JsonScorer
+from whet.worlds.unit_tests import UnitTests, UnitTestScorer
 
 AnyScorer: TypeAlias = (
-    Exact | Normalised | F1 | Numeric | Regex | MultipleChoice | JsonSchema | PythonFunction | LlmJudge
+    Exact | Normalised | F1 | Numeric | Regex | MultipleChoice | JsonSchema | UnitTests | PythonFunction | LlmJudge
 )
 
 
@@ -56,7 +58,9 @@ def build_scorer(setting: str | AnyScorer, *, has_choices: bool, base_dir: Path,
             return ChoiceScorer(setting)
         case JsonSchema():
             return JsonScorer(setting, base_dir)
+        case UnitTests():
+            return UnitTestScorer(setting)
         case PythonFunction():
-            return FunctionScorer(setting, base_dir)
+            return FunctionScorer(setting, base_dir) if setting.trusted else ConfinedScorer(setting, base_dir)
         case LlmJudge():
             return JudgeScorer(setting, base_dir, judge)
