@@ -123,7 +123,9 @@ async def test_what_sqlite_cannot_hold_is_an_invalid_argument(name: str, argumen
 async def test_a_tool_that_breaks_is_the_worlds_fault() -> None:
     world = garden()
     session = await world.open(first(world), 0)
-    with pytest.raises(WorldFault, match=r"task garden/water_fern/0: the tool fell raised RuntimeError: the saw broke"):
+    with pytest.raises(
+        WorldFault, match=r"world garden, task garden/water_fern/0: the tool fell raised RuntimeError: the saw broke"
+    ):
         await session.call("fell", {"plant_id": 1})
 
 
@@ -215,7 +217,7 @@ def test_splits_by_variant_have_every_kind_of_task_and_share_none() -> None:
 
 def test_the_same_number_draws_the_same_data_and_another_draws_other() -> None:
     assert draw(GARDEN, 3) == draw(GARDEN, 3)
-    assert draw(GARDEN, 3).image != draw(GARDEN, 4).image
+    assert draw(GARDEN, 3).state != draw(GARDEN, 4).state
     assert garden().fingerprint == garden().fingerprint != garden(variants=2).fingerprint
 
 
@@ -227,7 +229,15 @@ def test_what_is_wrong_with_a_scenario_is_said() -> None:
     def invents(state: State, rng: Random) -> Draft:
         return Draft("?", (), number(1), ("no-such-rule",))
 
-    for template, says in ((writes, "garden.writes changes the state"), (invents, "names the rule no-such-rule")):
+    def leaves_no_way(state: State, rng: Random) -> Draft:
+        return Draft("?", (), any_of())
+
+    wrong = {
+        writes: "writes changes the state",
+        invents: "the rule no-such-rule",
+        leaves_no_way: "lists no way to pass",
+    }
+    for template, says in wrong.items():
         broken = Scenario(
             **{name: getattr(GARDEN, name) for name in GARDEN.__struct_fields__} | {"templates": (template,)}
         )

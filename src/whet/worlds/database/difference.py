@@ -98,9 +98,9 @@ class Difference(msgspec.Struct, frozen=True):
             mark = "+" if change.before is None else "-" if change.after is None else "~"
             yield f"{mark} {change.kind} {change.name}"
         for table in self.tables:
-            yield from (f"+ {table.table}: {_shown_row(row)}" for row in table.inserted)
-            yield from (f"- {table.table}: {_shown_row(row)}" for row in table.deleted)
-            yield from (f"~ {table.table} {_shown_row(row.key)}: {_shown_cells(row.cells)}" for row in table.changed)
+            yield from (f"+ {table.table}: {shown_row(row)}" for row in table.inserted)
+            yield from (f"- {table.table}: {shown_row(row)}" for row in table.deleted)
+            yield from (f"~ {table.table} {shown_row(row.key)}: {_shown_cells(row.cells)}" for row in table.changed)
 
 
 def difference(before: sqlite3.Connection, after: sqlite3.Connection) -> Difference:
@@ -229,7 +229,8 @@ def _ordered(rows: Iterable[Typed]) -> list[Typed]:
     return sorted(rows, key=lambda row: [(kind.__name__, b"" if value is None else value) for kind, value in row])
 
 
-def _shown_row(row: dict[str, Value]) -> str:
+def shown_row(row: dict[str, Value]) -> str:
+    """The columns of a row with their values, each bounded."""
     return ", ".join(f"{column} {_shown(value)}" for column, value in row.items())
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from whet.core import Json, Verdict
 from whet.worlds.database.checking import judged
-from whet.worlds.database.difference import Difference
+from whet.worlds.database.difference import Difference, shown_row
 from whet.worlds.database.rewards import FACT, reward_type
 from whet.worlds.database.scenario import Draft
 
@@ -91,12 +91,8 @@ def _counted(missing: list[dict[str, Any]]) -> str:
 
 
 def _shown(change: dict[str, Any]) -> str:
-    before, after = change["before"], change["after"]
-    if before is None or after is None:
-        row: dict[str, Any] = after or before or {}
-        values = ", ".join(f"{column} {value}" for column, value in row.items() if value is not None)
-        return f"{_VERBS[change['kind']]} {change['table']} ({values[:160]})"
-    cells = [
-        f"{column} {before.get(column)} -> {value}" for column, value in after.items() if before.get(column) != value
-    ]
-    return f"a change in {change['table']} ({', '.join(cells)[:160]})"
+    before: dict[str, Any] = change["before"] or {}
+    after: dict[str, Any] = change["after"] or {}
+    if change["kind"] == "update":
+        after = {column: value for column, value in after.items() if before.get(column) != value}
+    return f"{_VERBS[change['kind']]} {change['table']} ({shown_row(after or before)})"

@@ -15,9 +15,10 @@ from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
-from whet.core import Act, InputError, Json, Solution, WorldFault, seed_from
+from whet.core import Act, InputError, Json, Solution, WorldFault, fingerprint, seed_from
 from whet.worlds.calling import ToolRefusal
 from whet.worlds.database.cloning import snapshot
+from whet.worlds.database.contents import read
 from whet.worlds.database.state import State
 from whet.worlds.tools import Tool
 
@@ -107,6 +108,8 @@ class Drawn(msgspec.Struct, frozen=True):
     scenario: Scenario
     variant: int
     image: bytes
+    state: str
+    """Names the data by its content: images differ from one version of SQLite to the next."""
     drafts: tuple[Draft, ...]
 
 
@@ -205,7 +208,8 @@ def draw(scenario: Scenario, variant: int) -> Drawn:
         scenario.fill(state, Random(seed_from(scenario.name, "fill", variant)))
         connection.commit()
         drafts = tuple(_drafted(scenario, template, state, variant) for template in scenario.templates)
-        return Drawn(scenario, variant, snapshot(connection), drafts)
+        state_name = fingerprint("state", read(connection))
+        return Drawn(scenario, variant, snapshot(connection), state_name, drafts)
 
 
 def _drafted(scenario: Scenario, template: Template, state: State, variant: int) -> Draft:
@@ -213,6 +217,8 @@ def _drafted(scenario: Scenario, template: Template, state: State, variant: int)
     draft = template(state, Random(seed_from(scenario.name, template.__name__, variant)))
     if state.connection.total_changes != before:
         raise WorldFault(f"{scenario.name}.{template.__name__} changes the state: all tasks start from the same one")
+    if not draft.check.ways:
+        raise WorldFault(f"{scenario.name}.{template.__name__} lists no way to pass")
     unknown = set(draft.rules) - {rule.name for rule in scenario.rules}
     if unknown:
         raise WorldFault(f"{scenario.name}.{template.__name__} names the rule {min(unknown)}, which there is not")

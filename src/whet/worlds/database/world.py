@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sqlite3
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
@@ -36,6 +37,9 @@ from whet.worlds.database.scenario import Draft, Drawn, Scenario, draw, tools_of
 from whet.worlds.database.state import State
 from whet.worlds.tools import Tool, invalid_arguments, unknown_tool
 from whet.worlds.verdicts import source_of
+
+VERSION = "1"
+"""Of how tries are judged: another one makes other worlds of the same scenarios."""
 
 CONFIRM = 1_000_000
 """Where the variants of the confirm split begin: no other split reaches them."""
@@ -82,6 +86,7 @@ class ScenarioSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 class Played(msgspec.Struct, frozen=True, dict=True):
     """A scenario as drawn, with what its sessions share."""
 
+    world: str
     drawn: Drawn
     tools: dict[str, Tool]
 
@@ -105,11 +110,13 @@ class DatabaseWorld:
         self._name = name
         self._tasks: dict[Split, list[Task]] = {split: [] for split in Split}
         self._places: dict[str, tuple[Task, Played, Draft]] = {}
-        for scenario in _chosen(scenarios, settings.scenarios):
+        self._drawn: list[Drawn] = []
+        chosen = tuple(_chosen(scenarios, settings.scenarios))
+        for scenario in chosen:
             self._add(scenario, settings)
-        sources = [source_of(scenario.fill.__code__.co_filename) for scenario in scenarios]
+        states = [(drawn.scenario.name, drawn.variant, drawn.state) for drawn in self._drawn]
         drafts = [(task.id, task.fingerprint, draft.check, draft.acts) for task, _, draft in self._places.values()]
-        self._fingerprint = fingerprint("database", name, "1", sources, drafts)
+        self._fingerprint = fingerprint("database", name, VERSION, _sources(chosen), states, drafts)
 
     @property
     def name(self) -> str:
@@ -138,10 +145,9 @@ class DatabaseWorld:
             return damaged_solutions(played.drawn, played.tools, draft)
 
     @property
-    def drawn(self) -> tuple[Drawn, ...]:
+    def drawn(self) -> Sequence[Drawn]:
         """Every scenario of every variant, with its data."""
-        played = {id(played): played.drawn for _, played, _ in self._places.values()}
-        return tuple(played.values())
+        return self._drawn
 
     def _place(self, task: Task) -> tuple[Played, Draft]:
         mine = self._places.get(task.id)
@@ -153,7 +159,8 @@ class DatabaseWorld:
         tools = tools_of_scenario(scenario)
         for variant, splits in _plan(scenario, settings):
             with faults(self.name, f"drawing {scenario.name}"):
-                played = Played(draw(scenario, variant), tools)
+                played = Played(self.name, draw(scenario, variant), tools)
+            self._drawn.append(played.drawn)
             for template, split, draft in zip(scenario.templates, splits, played.drawn.drafts, strict=True):
                 if split is not None:
                     self._put(scenario, template.__name__, played, draft, split)
@@ -194,7 +201,7 @@ class DatabaseSession:
         if tool is None:
             self._malformed += 1
             return unknown_tool(name, list(self._played.tools))
-        with faults(self._task.kind, f"the tool {name}", self._task.id):
+        with faults(self._played.world, f"the tool {name}", self._task.id):
             result = called(tool, self._state, arguments)
         self._malformed += result.fault is ToolFault.INVALID_ARGUMENTS
         return result
@@ -207,7 +214,7 @@ class DatabaseSession:
     async def judge(self, answer: str) -> Verdict:
         self._must_be_open()
         self._over = True
-        with faults(self._task.kind, "judge", self._task.id):
+        with faults(self._played.world, "judge", self._task.id):
             found = compare(self._played.before, read(self._connection))
             rules = {rule.name: rule.text for rule in self._played.drawn.scenario.rules}
             return verdict_of(self._draft, rules, found, answer, self._malformed)
@@ -258,6 +265,12 @@ def _is_text(value: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _sources(scenarios: Sequence[Scenario]) -> list[str]:
+    """The modules that a scenario's functions stand in."""
+    functions = [each for one in scenarios for each in (one.fill, *one.tools, *one.templates)]
+    return [source_of(file) for file in dict.fromkeys(inspect.getfile(each) for each in functions)]
 
 
 def _chosen(scenarios: Sequence[Scenario], names: Sequence[str]) -> Iterator[Scenario]:
