@@ -56,6 +56,8 @@ class Scenario(msgspec.Struct, frozen=True):
     coded: dict[int, Verifier] = {}
     judged: dict[int, Verifier] = {}
     solutions: dict[int, Solution] = {}
+    damaged: dict[int, tuple[Solution, ...]] = {}
+    """By task: solutions with something wrong in each, which must fail."""
 
     @property
     def fingerprint(self) -> str:
@@ -148,10 +150,13 @@ class _Verification(msgspec.Struct):
 
 
 class SolutionLine(msgspec.Struct):
+    """One line of `whet_solutions.jsonl`."""
+
     scenario: str
     task_idx: int
-    acts: list[Act] = []
+    acts: tuple[Act, ...] = ()
     answer: str = ""
+    damaged: tuple[Solution, ...] = ()
 
 
 def normal_name(name: str) -> str:
@@ -204,7 +209,8 @@ class _Reader:
                 operations=tuple(_operations(spec)) if spec else (),
                 coded=coded.get(name, {}),
                 judged=judged.get(name, {}),
-                solutions=solutions.get(name, {}),
+                solutions={line.task_idx: Solution(line.acts, line.answer) for line in solutions.get(name, [])},
+                damaged={line.task_idx: line.damaged for line in solutions.get(name, [])},
             )
         for wanted in self._only - found.keys() - self._problems.keys():
             self._problem(wanted, f"it is not in {TASKS}")
@@ -224,11 +230,10 @@ class _Reader:
             mine.setdefault(one.task_idx, Verifier(one.verification.code, judged))
         return found
 
-    def _solutions(self) -> dict[str, dict[int, Solution]]:
-        found: dict[str, dict[int, Solution]] = {}
+    def _solutions(self) -> dict[str, list[SolutionLine]]:
+        found: dict[str, list[SolutionLine]] = {}
         for one in self._lines(SOLUTIONS, SolutionLine, _scenario_of):
-            mine = found.setdefault(normal_name(one.scenario), {})
-            mine.setdefault(one.task_idx, Solution(tuple(one.acts), one.answer))
+            found.setdefault(normal_name(one.scenario), []).append(one)
         return found
 
     def _lines(self, file: str, kind: type[T], name_of: Callable[[T], str]) -> Iterator[T]:

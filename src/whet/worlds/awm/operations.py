@@ -85,9 +85,9 @@ def tools_from(openapi: dict[str, Any]) -> Described:
 def _operations(openapi: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     paths = cast("dict[str, dict[str, Any]]", openapi.get("paths", {}))
     for path, methods in paths.items():
-        for method in METHODS:
-            if method in methods:
-                yield method, path, methods[method]
+        for method, operation in methods.items():
+            if method in METHODS:
+                yield method, path, operation
 
 
 def _tool(name: str, method: str, path: str, operation: dict[str, Any], openapi: dict[str, Any]) -> Tool:

@@ -23,7 +23,7 @@ from whet.core import (
     ToolResult,
     ToolSpec,
     Verdict,
-    WorldFault,
+    cause_of,
     fingerprint,
 )
 from whet.worlds.authoring import SessionOver
@@ -124,16 +124,9 @@ class AwmWorld:
         return scenario.solutions.get(int(task.id.rpartition("/")[2]))
 
     def damaged(self, task: Task) -> Sequence[Solution]:
-        """The known solution without one of its changes, each in turn; without changes, with no answer."""
-        good = self.known_good(task)
-        if good is None:
-            return ()
-        scenario, _ = self._place(task)
-        reads = {operation.name for operation in scenario.operations if operation.method == "GET"}
-        changes = [number for number, act in enumerate(good.acts) if act.tool not in reads]
-        if not changes:
-            return (Solution(good.acts, ""),)
-        return [Solution((*good.acts[:number], *good.acts[number + 1 :]), good.answer) for number in changes]
+        """The same with something wrong, which must fail, where the folder holds such."""
+        scenario, index = self._place(task)[0], int(task.id.rpartition("/")[2])
+        return scenario.damaged.get(index, ())
 
     async def aclose(self) -> None:
         await self._stages.aclose()
@@ -147,11 +140,14 @@ class AwmWorld:
         image = await session.playing.state()
         pool = await self._stages.pool()
         async with self._states(session, image) as states:
-            async with asyncio.TaskGroup() as reading:
-                # What is judged is a copy: the session's process may end meanwhile.
-                reading.create_task(session.playing.close())
-                changing = reading.create_task(difference_of(pool, states))
-                said = reading.create_task(run_verifier(pool, session.verifier, states, answer))
+            try:
+                async with asyncio.TaskGroup() as reading:
+                    # What is judged is a copy: the session's process may end meanwhile.
+                    reading.create_task(session.playing.close())
+                    changing = reading.create_task(difference_of(pool, states))
+                    said = reading.create_task(run_verifier(pool, session.verifier, states, answer))
+            except BaseExceptionGroup as group:
+                raise cause_of(group) from group
             changes = changing.result()
         if session.verifier.judged and self._judge is not None:
             task = str(session.task.inputs["text"])
@@ -282,6 +278,3 @@ def _listed(layout: Layout, admission: Admission, settings: AwmSettings) -> Iter
                     kind=scenario.name,
                     key={"code": verifier.code, "judged": verifier.judged},
                 )
-
-
-__all__ = ["AwmSession", "AwmSettings", "AwmWorld", "VerifierKind", "WorldFault"]

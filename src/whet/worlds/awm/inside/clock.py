@@ -116,18 +116,23 @@ def _replace_connect(connect: Any) -> None:
 
 
 def _replace_datetime(clock: WorldClock) -> None:
-    """For foreign code alone, which has no file: libraries derive classes from the real ones, and must go on to."""
+    """For foreign code alone: libraries derive classes from the real ones, and must go on to."""
     ours = types.ModuleType("datetime")
     vars(ours).update({name: value for name, value in vars(datetime).items() if not name.startswith("__")})
     vars(ours).update(_classes(clock))
     real_import = builtins.__import__
 
     def imported(name: str, scope: Any = None, local: Any = None, wanted: Any = (), level: int = 0) -> Any:
-        if name == "datetime" and level == 0 and scope is not None and scope.get("__file__") is None:
+        if name == "datetime" and level == 0 and _is_foreign(scope):
             return ours
         return real_import(name, scope, local, wanted, level)
 
     builtins.__import__ = imported
+
+
+def _is_foreign(scope: Any) -> bool:
+    """Whether code with these globals was executed from a text, not imported from a file."""
+    return scope is not None and str(scope.get("__file__") or "<").startswith("<")
 
 
 def _classes(clock: WorldClock) -> dict[str, type]:
