@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +85,19 @@ def test_nothing_exported_needs_whet_or_names_a_path_of_this_machine(tmp_path: P
 def test_only_a_world_of_scenarios_can_be_exported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not made of scenarios"):
         export_world(load_world("grid_ctf", {}, base_dir=tmp_path), tmp_path)
+
+
+def test_exported_data_loads_where_references_are_enforced(tmp_path: Path) -> None:
+    export_world(world(), tmp_path)
+    samples = rows(tmp_path, "gen_sample")
+    for schema, sample in zip(rows(tmp_path, "gen_db"), samples, strict=True):
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.execute("PRAGMA foreign_keys = ON")
+            for table in schema["db_schema"]["tables"]:
+                connection.execute(table["ddl"])
+            for table in sample["sample_data"]["tables"]:
+                for statement in table["insert_statements"]:
+                    connection.execute(statement)
 
 
 @pytest.mark.slow

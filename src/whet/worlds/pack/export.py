@@ -6,7 +6,6 @@ verifiers the standard library alone; neither needs whet.
 
 from __future__ import annotations
 
-import sqlite3
 import textwrap
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,10 +16,10 @@ from typing import Any
 import msgspec
 
 from whet.core import InputError, World
-from whet.worlds.database import DatabaseWorld, Draft, read, restore
+from whet.worlds.database import DatabaseWorld, Draft, restore
 from whet.worlds.database.checking import changes_between, judged
-from whet.worlds.database.contents import quoted
 from whet.worlds.database.scenario import Drawn
+from whet.worlds.database.statements import data_statements, schema_statements
 from whet.worlds.database.world import brief_of
 from whet.worlds.pack.program import endpoints, program
 from whet.worlds.pack.sources import collect
@@ -82,7 +81,7 @@ def _rows(drawn: Drawn) -> Iterator[tuple[str, dict[str, Any]]]:
     scenario, name = drawn.scenario, exported_name(drawn)
     told = [brief_of(scenario, draft) for draft in drawn.drafts]
     with closing(restore(drawn.image)) as connection:
-        schema, data = _schema(connection), _data(connection)
+        schema, data = schema_statements(connection), data_statements(connection)
     yield "gen_scenario.jsonl", {"name": name, "description": scenario.about}
     yield "gen_tasks.jsonl", {"scenario": name, "tasks": told}
     yield "gen_db.jsonl", {"scenario": name, "db_schema": {"tables": schema}, "db_path": f"{name}.db"}
@@ -127,32 +126,3 @@ def _judging() -> tuple[str, str]:
     collected = collect([judged, changes_between])
     imports = {*collected.imports, "import contextlib", "import sqlite3", "import urllib.parse"}
     return textwrap.indent("\n".join(sorted(imports)), "    "), textwrap.indent(collected.text(), "    ")
-
-
-def _schema(connection: sqlite3.Connection) -> list[dict[str, Any]]:
-    found = connection.execute(
-        "SELECT name, tbl_name, type, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid"
-    )
-    rows = found.fetchall()
-    return [
-        {
-            "name": name,
-            "ddl": f"{sql};",
-            "indexes": [f"{one[3]};" for one in rows if one[1] == name and one[2] == "index"],
-        }
-        for name, _, kind, sql in rows
-        if kind == "table"
-    ]
-
-
-def _data(connection: sqlite3.Connection) -> list[dict[str, Any]]:
-    return [
-        {"table_name": name, "insert_statements": _inserts(connection, name, table.columns)}
-        for name, table in read(connection).tables.items()
-    ]
-
-
-def _inserts(connection: sqlite3.Connection, name: str, columns: tuple[str, ...]) -> list[str]:
-    into = f"INSERT INTO {quoted(name)} ({', '.join(map(quoted, columns))}) VALUES ("
-    values = " || ', ' || ".join(f"quote({quoted(column)})" for column in columns)
-    return [f"{into}{row[0]});" for row in connection.execute(f"SELECT {values} FROM {quoted(name)}")]
