@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import msgspec
 import pytest
 
-from whet.core import Act, Solution, Split, Task, Verdict
+from whet.core import Act, Json, Solution, Split, Task, ToolFault, Verdict
 from whet.worlds import check_world
 from whet.worlds.check import EMPTY_PROMISES
 from whet.worlds.database import DatabaseWorld, ScenarioSettings
@@ -108,6 +111,37 @@ async def test_thirty_draws_of_each_task_are_as_sound_as_the_first(name: str) ->
         assert not (await judged(made, task, Solution(answer=EMPTY_PROMISES[-1]))).hard
         for each in made.damaged(task):
             assert not (await judged(made, task, each)).hard, (task.id, each)
+
+
+TEXTS = ("", "%", "a", "returns", "FL 1", "\x00", "2031-05-06", "2031-02-31", "10:00", "23:59", "12:60")
+
+
+def anything(schema: dict[str, Any], rng: Random) -> Json:
+    """A value that may or may not fit."""
+    forms: list[dict[str, Any]] = schema.get("anyOf", [schema])
+    form = rng.choice(forms)
+    if "enum" in form:
+        return rng.choice(form["enum"])
+    if form.get("type") == "integer":
+        return rng.choice((1, 2, 3, 5, 20, 100, 0, -1, 2**40))
+    return rng.choice(TEXTS) if form.get("type") == "string" else rng.choice((True, False, None))
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_whatever_an_agent_calls_every_call_is_answered(name: str) -> None:
+    made, rng = world(name), Random(7)
+    answered: Counter[ToolFault | None] = Counter()
+    for task in tasks_of(made) * 3:
+        session = await made.open(task, 0)
+        for tool in rng.choices(session.tools, k=30):
+            properties: dict[str, Any] = tool.parameters["properties"]
+            arguments = {each: anything(schema, rng) for each, schema in properties.items()}
+            answered[(await session.call(tool.name, arguments)).fault] += 1
+        verdict = await session.judge("")
+        assert verdict.scored
+        verdict.feedback.encode()
+        await session.close()
+    assert answered[None] > 100 < answered[ToolFault.REFUSED]
 
 
 def test_every_house_rule_runs_through_more_than_one_split() -> None:

@@ -56,6 +56,13 @@ class State:
     def delete(self, table: str, id: int) -> None:
         self.connection.execute(f"DELETE FROM {table} WHERE id = ?", (id,))
 
+    def day(self, text: str) -> date:
+        """The date that a text like 2031-05-06 names, or a refusal."""
+        try:
+            return date.fromisoformat(text)
+        except ValueError as error:
+            raise ToolRefusal(f"'{text}' is no date") from error
+
     @property
     def now(self) -> str:
         """Such as 2031-05-06 14:30."""

@@ -29,7 +29,7 @@ from whet.worlds.pack.clinic_data import RULES, SCHEMA, fill, is_free, slots
 from whet.worlds.pack.people import pick
 
 Day = Annotated[str, Meta(pattern=r"^\d{4}-\d\d-\d\d$", description="as YYYY-MM-DD")]
-Time = Annotated[str, Meta(pattern=r"^\d\d:\d\d$", description="as HH:MM")]
+Time = Annotated[str, Meta(pattern=r"^([01]\d|2[0-3]):[0-5]\d$", description="as HH:MM")]
 
 
 def find_patients(state: State, name: str) -> list[dict[str, Any]]:
@@ -102,7 +102,7 @@ def find_drugs(state: State, name: str) -> list[dict[str, Any]]:
 def renew_prescription(state: State, prescription_id: int, until: Day) -> str:
     """Make a prescription good until a day; it uses up one repeat if there is one."""
     found = state.get("prescriptions", prescription_id)
-    state.update("prescriptions", prescription_id, until=until, repeats=max(0, found["repeats"] - 1))
+    state.update("prescriptions", prescription_id, until=str(state.day(until)), repeats=max(0, found["repeats"] - 1))
     return "renewed"
 
 
@@ -110,14 +110,14 @@ def prescribe(state: State, patient_id: int, drug_id: int, until: Day) -> str:
     """Prescribe a drug that a doctor has named."""
     state.get("patients", patient_id)
     state.get("drugs", drug_id)
-    made = state.insert("prescriptions", patient_id=patient_id, drug_id=drug_id, until=until, repeats=0)
+    made = state.insert("prescriptions", patient_id=patient_id, drug_id=drug_id, until=str(state.day(until)), repeats=0)
     return f"prescription {made} is made"
 
 
 def charge_fee(
     state: State,
     patient_id: int,
-    cents: Annotated[int, Meta(ge=1)],
+    cents: Annotated[int, Meta(ge=1, le=100_000)],
     reason: Literal["short notice", "certificate", "copies"],
 ) -> str:
     """Charge a patient a fee, in cents."""

@@ -63,7 +63,7 @@ BRANDS = (
 
 
 def is_free(state: State, doctor_id: int, day: str, time: str, minutes: int, but: int = 0) -> bool:
-    start = datetime.fromisoformat(f"{day} {time}")
+    start = datetime.fromisoformat(f"{state.day(day)} {time}")
     for other in state.rows("SELECT * FROM appointments WHERE doctor_id = ? AND day = ?", doctor_id, day):
         begins = datetime.fromisoformat(f"{day} {other['time']}")
         ends = begins + timedelta(minutes=other["minutes"])

@@ -123,7 +123,7 @@ def cancel_trip(state: State, trip_id: int) -> str:
     return "cancelled"
 
 
-def record_distance(state: State, trip_id: int, km: Annotated[int, Meta(ge=1)]) -> str:
+def record_distance(state: State, trip_id: int, km: Annotated[int, Meta(ge=1, le=5_000)]) -> str:
     """Record that a trip was driven, and add its distance to the vehicle's reading."""
     trip = state.get("trips", trip_id)
     if trip["status"] != "under way":
@@ -143,7 +143,7 @@ def report_defect(state: State, vehicle_id: int, part: Part) -> str:
 def book_service(state: State, vehicle_id: int, day: Day) -> str:
     """Book a service for a vehicle."""
     state.get("vehicles", vehicle_id)
-    return f"service {state.insert('services', vehicle_id=vehicle_id, day=day)} is booked"
+    return f"service {state.insert('services', vehicle_id=vehicle_id, day=str(state.day(day)))} is booked"
 
 
 def fill(state: State, rng: Random) -> None:

@@ -73,7 +73,7 @@ CATEGORIES = ("tent", "stove", "jacket", "boots", "lamp", "rope")
 MODELS = ("Alder", "Birch", "Cedar", "Fjord", "Larch", "Tarn")
 Method = Literal["card", "bank transfer"]
 Quantity = Annotated[int, Meta(ge=1, le=20)]
-Voucher = Annotated[int, Meta(ge=100, description="in cents, whole euros")]
+Voucher = Annotated[int, Meta(ge=100, le=1_000_000, description="in cents, whole euros")]
 
 
 def find_customers(state: State, name: str) -> list[dict[str, Any]]:
