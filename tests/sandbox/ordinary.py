@@ -1,4 +1,5 @@
-"""Runs Python as an ordinary user: `python ordinary.py script.py arguments`. Started by root, it becomes nobody first.
+"""Runs Python as an ordinary user: `python ordinary.py nobody script.py arguments`. Started by root, it becomes nobody
+first; `python ordinary.py root …` stays root.
 
 A Python below a folder that only root may enter is made reachable in a view of the file system that is this process's
 own; nothing is changed for others.
@@ -28,10 +29,11 @@ def main() -> None:
             _mount(b"none", b"/", _RECURSIVE | _PRIVATE)
         for folder in closed:
             _open_up(folder, [place for place in needed if place.is_relative_to(folder)])
-        os.setgroups([])
-        os.setresgid(NOBODY, NOBODY, NOBODY)
-        os.setresuid(NOBODY, NOBODY, NOBODY)
-    os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+        if sys.argv[1] == "nobody":
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+    os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
 
 
 def _closed_above(place: Path) -> Path | None:

@@ -18,6 +18,7 @@ from whet.cli.models import ProviderLine, key_state, provider_lines
 from whet.cli.options import examples, json_option, project_option
 from whet.cli.output import print_json, print_table, rest, text, title, width
 from whet.cli.progress import is_live
+from whet.sandbox import Level, Survey, survey
 from whet.store.reader import sqlite_version
 
 EXTRAS = {
@@ -42,6 +43,12 @@ class Finding(msgspec.Struct, frozen=True):
     """The command, or what else to do."""
     optional: bool = False
     """Nothing is broken without it."""
+    could_be_better: bool = False
+    """It works, and `mend` says what makes it stronger."""
+
+    @property
+    def can_be_mended(self) -> bool:
+        return not self.works or self.could_be_better
 
 
 @click.command("doctor", epilog=examples("whet doctor", "whet doctor -C my-project"))
@@ -66,6 +73,7 @@ def examine(project: Path, environ: Mapping[str, str]) -> list[Finding]:
         _writable("project folder", project),
         _writable("data folder", data_folder(environ)),
         _terminal(environ),
+        sandbox_finding(survey()),
         *(_extra(name, module, use) for name, (module, use) in EXTRAS.items()),
         *(_key(line) for line in provider_lines(environ)),
     ]
@@ -112,6 +120,21 @@ def _terminal(environ: Mapping[str, str]) -> Finding:
     return Finding("terminal", True, f"{columns} columns, {colour}, {live}")
 
 
+def sandbox_finding(found: Survey) -> Finding:
+    """What is in force; and of a stronger level why it is not, with the command that mends it."""
+    strongest = found.levels[0]
+    rules = f", Landlock {found.landlock}" if found.landlock else ""
+    says = f"level {found.in_force}{rules}"
+    if found.in_force is Level.PROCESS:
+        says += f": limits only, no walls. Code that whet did not write could {found.standing.leaves[0]}"
+    if strongest.available:
+        return Finding("sandbox", True, says)
+    why = f"{says}; no {strongest.level}: {strongest.why_not}"
+    mend = strongest.mend or "use Linux 5.13 or later, where namespaces are allowed"
+    walls = found.in_force is not Level.PROCESS
+    return Finding("sandbox", walls, why, mend, optional=True, could_be_better=True)
+
+
 def _extra(name: str, module: str, use: str) -> Finding:
     works = _is_installed(module)
     says = f"installed, for {use}" if works else f"not installed, for {use}"
@@ -141,7 +164,7 @@ def _print(findings: list[Finding]) -> None:
         [(_mark(finding), finding.what, finding.says) for finding in findings],
     )
     for heading, optional in (("To mend", False), ("If you want it", True)):
-        wanted = [finding for finding in findings if not finding.works and finding.optional is optional]
+        wanted = [finding for finding in findings if finding.can_be_mended and finding.optional is optional]
         if wanted:
             title(heading)
             print_table((text("what"), rest("do")), [(finding.what, finding.mend) for finding in wanted])

@@ -68,18 +68,15 @@ class Survey(msgspec.Struct, frozen=True):
 
 def survey() -> Survey:
     """Looks at the machine; starts bubblewrap once to see whether it works."""
-    version = landlock.abi()
-    filters = kernel.IS_LINUX and seccomp.is_there()
-    levels = (_namespaces(version, filters), _kernel(version, filters), _standing(Level.PROCESS, _ALWAYS))
-    return Survey(next(each.level for each in levels if each.available), levels, version)
+    levels = tuple(_look(level) for level in Level)
+    return Survey(next(each.level for each in levels if each.available), levels, landlock.abi())
 
 
 def choose(level: Level | None) -> Level:
     """The strongest there is, or the one that is asked for, if it is there."""
-    found = survey()
     if level is None:
-        return found.in_force
-    standing = found.of(level)
+        return next(each for each in Level if _look(each).available)
+    standing = _look(level)
     if not standing.available:
         hint = f"Do `{standing.mend}`" if standing.mend else "Leave the level out: the strongest possible is taken"
         raise ConfigError(f"sandbox level {level} is not available: {standing.why_not}", hint=hint)
@@ -94,6 +91,17 @@ def bubblewrap(writable: Sequence[Path]) -> list[str]:
     view = ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
     own = [word for folder in writable for word in ("--bind", str(folder), str(folder))]
     return ["bwrap", *user, *spaces, *view, *own, "--die-with-parent", "--new-session", "--chdir", "/", "--"]
+
+
+def _look(level: Level) -> Standing:
+    version, filters = landlock.abi(), kernel.IS_LINUX and seccomp.is_there()
+    match level:
+        case Level.NAMESPACES:
+            return _namespaces(version, filters)
+        case Level.KERNEL:
+            return _kernel(version, filters)
+        case Level.PROCESS:
+            return _standing(Level.PROCESS, _ALWAYS)
 
 
 def _namespaces(version: int, filters: bool) -> Standing:

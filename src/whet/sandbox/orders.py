@@ -11,7 +11,7 @@ from whet.core import Json
 
 
 class Level(StrEnum):
-    """How strongly code is confined; the strongest that the machine allows is taken."""
+    """How strongly code is confined, strongest first; the strongest that the machine allows is taken."""
 
     NAMESPACES = "namespaces"
     """Bubblewrap's namespaces, and within them all of `kernel`."""

@@ -29,7 +29,6 @@ from whet.sandbox.users import Users
 PRELOAD = ("asyncio", "collections", "datetime", "inspect", "json", "math", "random", "re", "sqlite3", "unittest")
 _FRAMES = 1 << 12
 """Room around a result on the channel."""
-_ENDING = 10.0
 HOST_LIMITS = Limits(seconds=120.0, cpu_seconds=120, memory=2 << 30, processes=4096)
 """Of a template: to load in, and for all its workers together to be forked in."""
 
@@ -131,9 +130,10 @@ class Pool:
 
         async def release(template: Template) -> None:
             self._templates.discard(template)
+            await zygote.gone(ended)
             await asyncio.to_thread(self._clear, room)
 
-        template = Template(room.folder, room.user, (line, watch), ended, release)
+        template = Template(room.folder, room.user, (line, watch), release)
         self._templates.add(template)
         try:
             await template.loaded(asked.seconds)
@@ -165,7 +165,7 @@ class Pool:
             finally:
                 if not ended.done():
                     zygote.kill(number)
-                    await asyncio.wait_for(asyncio.shield(ended), _ENDING)
+                    await zygote.gone(ended)
         return Gathered(*said.result(), *shown.result(), end, seconds)
 
     def _box(self, room: _Room, read: Iterable[Path | str], limits: Limits) -> Box:

@@ -66,6 +66,13 @@ class ZygoteProcess:
     def kill(self, number: int) -> None:
         self._line.send(msgspec.json.encode(KillOrder(number)))
 
+    async def gone(self, ended: asyncio.Future[Ended]) -> None:
+        """Waits for the end of what has been told to end."""
+        try:
+            await asyncio.wait_for(asyncio.shield(ended), _ENDING)
+        except TimeoutError as error:
+            raise SandboxFault(f"a sandbox did not end within {_ENDING:g} s") from error
+
     async def stop(self) -> None:
         """The end of its line is the zygote's end, and that of all that it forked."""
         self._line.close()

@@ -16,12 +16,11 @@ from whet.core import InputError
 from whet.sandbox import scratch
 from whet.sandbox.inside.wire import FRAME, OK
 from whet.sandbox.lines import AsyncLine, pair, read_all, read_exactly
-from whet.sandbox.orders import Ended, Forked, ForkOrder, FromTemplate, Limits, Loaded
+from whet.sandbox.orders import Forked, ForkOrder, FromTemplate, Limits, Loaded
 from whet.sandbox.outcomes import Ending, HostRaised, SandboxFault, WorkerLost, without_paths
 
 _GRACE = 1.0
 """Seconds for a worker to end by itself, and again for a killed one to be gone."""
-_ENDING = 10.0
 _LOOK_EVERY = 0.25
 """Seconds between looks at the scratch of a worker that takes long."""
 _decode: Callable[[bytes], FromTemplate] = msgspec.json.Decoder(FromTemplate).decode
@@ -37,12 +36,10 @@ class Template:
         folder: Path,
         user: int | None,
         lines: tuple[socket.socket, socket.socket],
-        ended: asyncio.Future[Ended],
         released: Released,
     ) -> None:
         self._folder = folder
         self._user = user
-        self._ended = ended
         self._released = released
         self._numbers = itertools.count(1)
         self._workers: set[Worker] = set()
@@ -104,11 +101,10 @@ class Template:
         self._line.close()
         self._watch.close()
         try:
-            await asyncio.wait_for(asyncio.shield(self._ended), _ENDING)
+            await self._released(self)
         finally:
             for worker in list(self._workers):
                 worker.abandon()
-            await self._released(self)
 
     def kill(self, pid: int) -> None:
         self._watch.send(str(pid).encode())

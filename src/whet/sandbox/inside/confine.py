@@ -77,8 +77,7 @@ class Walls:
     def _filter(self, *, forks: bool, programs: bool) -> None:
         # Signals to others are checked by whoever can: Landlock by its scope, or the kernel by the user id.
         signals = forks and (self._version >= 6 or self._box.user is not None)
-        policy = seccomp.Policy(forks=forks, programs=programs, signals=signals, pid=os.getpid())
-        seccomp.install(policy)
+        seccomp.install(forks=forks, programs=programs, signals=signals)
 
     def _open_rules(self) -> list[landlock.Rule]:
         library = landlock.open_rules(readable_library(), landlock.READ)
@@ -94,7 +93,6 @@ class Walls:
             return
         # Reading what only root may reach, such as a Python in root's own folder, is then left to Landlock to grant.
         needs_help = self._version and not all(_is_open_to_all(path) for path in (*readable_library(), *self._box.read))
-        kernel.empty_capability_bounds()
         kernel.prctl(kernel.PR_SET_KEEPCAPS, 1)
         become_user(self._box.user)
         kernel.keep_capabilities(frozenset({kernel.CAP_DAC_READ_SEARCH}) if needs_help else frozenset())

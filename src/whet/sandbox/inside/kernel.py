@@ -51,7 +51,8 @@ def keep_capabilities(kept: frozenset[int]) -> None:
 
 
 def empty_capability_bounds() -> None:
-    """Needs to be done while still privileged; the kernel says where its list ends."""
+    """Once, by root: whatever is forked from here wins back nothing by executing a program. Where the kernel's list
+    of capabilities ends, it says so."""
     for capability in range(64):
         try:
             prctl(PR_CAPBSET_DROP, capability)

@@ -7,8 +7,11 @@ truncation by path and signals to others. Sockets cannot be made but for pairs t
 from __future__ import annotations
 
 import ctypes
+import itertools
+import os
 import struct
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from whet.sandbox.inside import syscalls
 from whet.sandbox.inside.kernel import MACHINE, PR_SET_SECCOMP, prctl
@@ -26,6 +29,10 @@ _PRETEND = _ERRNO
 _LOAD, _AND, _RETURN = 0x20, 0x54, 0x06
 _IF_EQUAL, _IF_ABOVE, _IF_AT_LEAST, _IF_ANY_BIT = 0x15, 0x25, 0x35, 0x45
 _NUMBER, _ARCH = 0, 4
+_INSTRUCTION = 8
+"""Bytes of one."""
+_ANY_PID = 0x7AFE7AFE
+"""Stands for the process's own id, which is no such number: ids end at 2^22."""
 
 _CLONE_THREAD = 0x00010000
 _CLONE_NEW = 0x7E020080
@@ -125,13 +132,27 @@ class Policy:
         yield from _ranges(self._groups().values(), _ALLOW)
 
 
-def install(policy: Policy) -> None:
+@cache
+def _code(*, forks: bool, programs: bool, signals: bool) -> bytes:
+    """As the kernel takes it, for a process whose id is not known yet."""
+    program = Policy(forks=forks, programs=programs, signals=signals, pid=_ANY_PID).program()
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
+
+
+def prepare() -> None:
+    """Builds what forks will need, so that they find it done."""
+    for forks, programs, signals in itertools.product((False, True), repeat=3):
+        _code(forks=forks, programs=programs, signals=signals)
+
+
+def install(*, forks: bool, programs: bool, signals: bool) -> None:
     """For this process, for good. Needs no_new_privs."""
-    program = policy.program()
-    code = b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
+    code = _code(forks=forks, programs=programs, signals=signals).replace(
+        struct.pack("=I", _ANY_PID), struct.pack("=I", os.getpid())
+    )
     instructions = ctypes.create_string_buffer(code, len(code))
     filter_program = ctypes.create_string_buffer(
-        struct.pack("@HP", len(program), ctypes.addressof(instructions)), struct.calcsize("@HP")
+        struct.pack("@HP", len(code) // _INSTRUCTION, ctypes.addressof(instructions)), struct.calcsize("@HP")
     )
     prctl(PR_SET_SECCOMP, _MODE_FILTER, filter_program)
 

@@ -20,7 +20,7 @@ from typing import NoReturn
 
 import msgspec
 
-from whet.sandbox.inside import hosting, kernel, running, warden
+from whet.sandbox.inside import hosting, kernel, running, seccomp, warden
 from whet.sandbox.inside.confine import CHANNEL, Walls, leave_only, readable_library
 from whet.sandbox.inside.wire import Line
 from whet.sandbox.orders import Box, Ended, HostOrder, KillOrder, Level, Ready, RunOrder, ToZygote
@@ -42,11 +42,20 @@ def main(modules: str) -> None:
     except ImportError as error:
         line.send(msgspec.json.encode(Ready(f"{error.name or modules} cannot be loaded: {error}")))
         return
-    readable_library()  # Looked up once, here: what a fork finds out is lost with it.
+    _prepare()
     gc.collect()
     gc.freeze()
     line.send(msgspec.json.encode(Ready()))
     Zygote(line).serve()
+
+
+def _prepare() -> None:
+    """Once, here: what a fork finds out is lost with it."""
+    readable_library()
+    if kernel.IS_LINUX:
+        seccomp.prepare()
+        if os.getuid() == 0:
+            kernel.empty_capability_bounds()
 
 
 class _Job:
