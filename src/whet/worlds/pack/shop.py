@@ -16,6 +16,7 @@ from whet.worlds.database import (
     Scenario,
     State,
     act,
+    any_of,
     done,
     insert,
     number,
@@ -312,27 +313,30 @@ def late_parcel(state: State, rng: Random) -> Draft:
 
 
 def order_cheapest(state: State, rng: Random) -> Draft:
-    category, customer = (
-        rng.choice(CATEGORIES),
-        pick(rng, state.rows("SELECT * FROM customers WHERE id <= 20 AND id > 2")),
-    )
+    """Of products at the same price any will do."""
+    category = rng.choice(CATEGORIES)
+    customer = pick(rng, state.rows("SELECT * FROM customers WHERE id <= 20 AND id > 2"))
     pieces = rng.choice((1, 2))
-    product = state.rows(
-        "SELECT * FROM products WHERE category = ? AND stock >= ? ORDER BY cents", category, pieces + 2
-    )[0]
-    line = {"product_id": product["id"], "quantity": pieces, "cents": product["cents"]}
+    sql = "SELECT * FROM products WHERE category = ? AND stock >= ? ORDER BY cents, id"
+    enough = state.rows(sql, category, pieces + 2)
+    cheapest = [product for product in enough if product["cents"] == enough[0]["cents"]]
     return Draft(
         f"{customer['name']} from {customer['city']} wants {pieces} of the cheapest {category} we can send. Order it.",
         (
             act(read_handbook, topic="orders"),
             act(find_customers, name=customer["name"]),
             act(find_products, category=category, in_stock_only=True),
-            act(place_order, customer_id=customer["id"], product_id=product["id"], quantity=pieces),
+            act(place_order, customer_id=customer["id"], product_id=cheapest[0]["id"], quantity=pieces),
         ),
-        done(
-            insert("orders", customer_id=customer["id"], status="open"),
-            insert("lines", **line),
-            update("products", product["id"], stock=product["stock"] - pieces),
+        any_of(
+            *(
+                [
+                    insert("orders", customer_id=customer["id"], status="open"),
+                    insert("lines", product_id=product["id"], quantity=pieces, cents=product["cents"]),
+                    update("products", product["id"], stock=product["stock"] - pieces),
+                ]
+                for product in cheapest
+            )
         ),
         ("full-stock",),
     )
