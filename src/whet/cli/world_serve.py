@@ -17,7 +17,7 @@ from whet.cli.checking import opened_judge
 from whet.cli.loading import load_project, names_config
 from whet.cli.options import CONFIG, examples
 from whet.core import InputError, World
-from whet.worlds import load_world
+from whet.worlds import held, load_world
 
 if TYPE_CHECKING:
     from whet.serving.worlds import Limits, Place
@@ -118,7 +118,8 @@ async def _opened(name: str) -> AsyncGenerator[World]:
         async with opened_judge(project):
             yield project.world
     else:
-        yield load_world(name, {}, base_dir=Path())
+        async with held(load_world(name, {}, base_dir=Path())) as world:
+            yield world
 
 
 async def _interrupted() -> None:

@@ -32,6 +32,7 @@ BUILT_IN = {
     "othello": "whet.worlds.games.othello:Othello",
     "awm": "whet.worlds.awm:AwmWorld",
     "mcp": "whet.worlds.remote.mcp:McpWorld",
+    "reasoning_gym": "whet.worlds.reasoning_gym:ReasoningGym",
     "openenv": "whet.worlds.remote.openenv:OpenEnvWorld",
     "pack": "whet.worlds.pack:pack",
 }

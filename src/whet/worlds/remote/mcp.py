@@ -95,6 +95,9 @@ class McpWorld:
     def secrets(self, task: Task) -> tuple[str, ...]:
         return self._questions.secrets(task)
 
+    async def aclose(self) -> None:
+        await self._questions.aclose()
+
     async def open(self, task: Task, seed: int) -> Session:
         places = self._places.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._settings.sessions))
         question = await self._questions.open(task, seed)
