@@ -33,6 +33,7 @@ BUILT_IN = {
     "awm": "whet.worlds.awm:AwmWorld",
     "mcp": "whet.worlds.remote.mcp:McpWorld",
     "reasoning_gym": "whet.worlds.reasoning_gym:ReasoningGym",
+    "textworld": "whet.worlds.textworld:TextWorld",
     "openenv": "whet.worlds.remote.openenv:OpenEnvWorld",
     "pack": "whet.worlds.pack:pack",
 }
