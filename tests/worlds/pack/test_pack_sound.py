@@ -202,6 +202,29 @@ async def test_feedback_names_what_was_too_much_and_no_value_of_what_is_missing(
     assert str(verdict.facts["difference"]).startswith("+ charges: id ")
 
 
+def words(text: str) -> set[str]:
+    return set(re.findall(r"\w+(?:[.-]\w+)*", text))
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_feedback_never_holds_whom_or_how_much(name: str) -> None:
+    """What a task's own words and the house rules do not say, feedback on doing nothing does not say either."""
+    made = world(name, variants=3)
+    drafts = {draft.text: draft for drawn in made.drawn for draft in drawn.drafts}
+    for task in tasks_of(made):
+        draft = drafts[str(task.inputs["text"])]
+        wanted = [
+            value for way in draft.check.ways for one in way for value in (*one.key.values(), *one.columns.values())
+        ]
+        if draft.check.answer is not None and draft.check.answer.kind != "refused":
+            value = draft.check.answer.value
+            wanted += value if isinstance(value, list) else [value]
+        rules = " ".join(f"{rule.name} {rule.text}" for rule in world(name).drawn[0].scenario.rules)
+        secret = {str(value) for value in wanted if len(str(value)) >= 3} - words(rules)
+        feedback = (await judged(made, task, Solution())).feedback
+        assert not secret & words(feedback), (task.id, feedback)
+
+
 async def test_the_check_of_worlds_finds_nothing_wrong() -> None:
     report = await check_world(world(variants=2), again=lambda: world(variants=2))
     assert report.sound, report.problems
