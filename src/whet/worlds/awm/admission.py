@@ -209,7 +209,7 @@ class _Trial:
                 if tool is None:
                     raise WorldFault(f"it calls {act.tool}, which is no tool")
                 await playing.do(tool.request(act.arguments))
-            end = stages.place(await playing.state())
+            end = stages.place((await playing.state())[0])
         finally:
             await playing.close()
         try:

@@ -13,6 +13,7 @@ import stat
 import tempfile
 from collections import OrderedDict
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -25,6 +26,7 @@ from whet.worlds.awm.inside.messages import (
     Asked,
     Begin,
     Call,
+    Changes,
     Describe,
     Described,
     Do,
@@ -50,6 +52,8 @@ SESSION_LIMITS = Limits(seconds=20.0, cpu_seconds=60, memory=512 << 20)
 MOST_LOADED = 16
 """Scenarios that stay loaded at once at most; those with open sessions always do."""
 _LARGEST_DATABASE = 256 << 20
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Ready(msgspec.Struct, frozen=True):
@@ -175,7 +179,7 @@ class Stages:
         try:
             image = read_plain(template.folder, START)
             async with _passing(template) as worker:
-                described = msgspec.msgpack.decode(await worker.ask(_encode(Describe())), type=Described)
+                described = _said(await worker.ask(_encode(Describe())), Described)
         except BaseException:
             await template.close()
             raise
@@ -215,12 +219,12 @@ class Playing:
             raise WorldFault(f"scenario {self._scenario.name}: {fault.message}", hint=fault.hint) from fault
 
     async def do(self, call: Call) -> Reply:
-        return msgspec.msgpack.decode(await self.ask(Do(call)), type=Reply)
+        return _said(await self.ask(Do(call)), Reply)
 
-    async def state(self) -> bytes:
-        """The whole database as it is now."""
-        await self.ask(Rest())
-        return await asyncio.to_thread(read_plain, self._worker.scratch, SESSION)
+    async def state(self) -> tuple[bytes, Changes]:
+        """The whole database as it is now, and what is said to have changed in it."""
+        changes = _said(await self.ask(Rest()), Changes)
+        return await asyncio.to_thread(read_plain, self._worker.scratch, SESSION), changes
 
     async def close(self) -> None:
         if not self._is_open:
@@ -251,6 +255,14 @@ def read_plain(folder: Path, name: str) -> bytes:
         if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1 or about.st_size > _LARGEST_DATABASE:
             raise WorldFault("the database of a session is no longer a file of its own")
         return file.read()
+
+
+def _said(reply: bytes, kind: type[T]) -> T:
+    """What a host answers with has been in one process with foreign code: it may be anything."""
+    try:
+        return msgspec.msgpack.decode(reply, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise WorldFault(f"the program's process answers out of turn: {error}") from error
 
 
 def _encode(asked: Asked) -> bytes:

@@ -25,12 +25,12 @@ from whet.core import (
 )
 from whet.core.prompts import fill, load_prompt
 from whet.sandbox import Limits, Outcome, Pool, Program
+from whet.worlds.awm.inside.messages import Changes
 from whet.worlds.awm.layout import Scenario, Verifier
 from whet.worlds.database import RewardType
 from whet.worlds.replies import objects_in
 
 LIMITS = Limits(seconds=20.0, cpu_seconds=20, memory=512 << 20)
-PRELOAD = ("whet.worlds.awm.inside.clock", "whet.worlds.database")
 
 _TIME = """\
 from whet.worlds.awm.inside import clock as _clock
@@ -38,25 +38,6 @@ _clock.install(_own := _clock.WorldClock({moment!r}))
 _clock.teach_all(_own)
 del _clock, _own
 """
-
-_DIFFERENCE = Program(
-    """\
-import sqlite3
-from contextlib import closing
-from whet.worlds.database import difference
-
-
-def opened(path):
-    return closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True))
-
-
-def shown(before, after):
-    with opened(before) as start, opened(after) as end:
-        found = difference(start, end)
-    return {"count": found.count, "text": found.text()[:20000]}
-""",
-    entry="shown",
-)
 
 _ENTRY = re.compile(r"^(?:async +)?def +(verify\w*)\s*\((.*?)\)\s*(?:->|:)", re.MULTILINE | re.DOTALL)
 _ANSWER = {
@@ -81,20 +62,6 @@ class Found(msgspec.Struct, frozen=True):
 
     result: RewardType
     reason: str = ""
-
-
-class Changes(msgspec.Struct, frozen=True):
-    count: int
-    text: str
-
-
-async def difference_of(pool: Pool, states: States) -> Changes:
-    """Read in the sandbox as well: the file was written by a program that we did not write."""
-    outcome = await pool.run(_DIFFERENCE, _paths(states, "before", "after"), read=_files(states), limits=LIMITS)
-    try:
-        return msgspec.convert(_value(outcome, "the rows that differ"), Changes)
-    except msgspec.ValidationError as error:
-        raise WorldFault(f"the rows that differ cannot be told: {error}") from error
 
 
 async def run_verifier(pool: Pool, verifier: Verifier, states: States, answer: str) -> Json:

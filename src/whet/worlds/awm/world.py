@@ -28,14 +28,13 @@ from whet.core import (
 )
 from whet.worlds.authoring import SessionOver
 from whet.worlds.awm.admission import Admission, read_admission
+from whet.worlds.awm.inside.messages import Changes
 from whet.worlds.awm.layout import Layout, Scenario, Verifier, read_layout
 from whet.worlds.awm.stages import MOMENT, Playing, Stages
 from whet.worlds.awm.verifying import (
-    Changes,
     FactsJudge,
     Found,
     States,
-    difference_of,
     read_result,
     run_verifier,
 )
@@ -132,23 +131,21 @@ class AwmWorld:
         await self._stages.aclose()
 
     async def forked(self, session: AwmSession) -> AwmSession:
-        image = await session.playing.state()
+        image, _ = await session.playing.state()
         playing = await self._stages.open(session.scenario, 0, image)
         return AwmSession(self, session.task, session.scenario, session.verifier, playing, session.malformed)
 
     async def verified(self, session: AwmSession, answer: str) -> Verdict:
-        image = await session.playing.state()
+        image, changes = await session.playing.state()
         pool = await self._stages.pool()
         async with self._states(session, image) as states:
             try:
-                async with asyncio.TaskGroup() as reading:
+                async with asyncio.TaskGroup() as ending:
                     # What is judged is a copy: the session's process may end meanwhile.
-                    reading.create_task(session.playing.close())
-                    changing = reading.create_task(difference_of(pool, states))
-                    said = reading.create_task(run_verifier(pool, session.verifier, states, answer))
+                    ending.create_task(session.playing.close())
+                    said = ending.create_task(run_verifier(pool, session.verifier, states, answer))
             except BaseExceptionGroup as group:
                 raise cause_of(group) from group
-            changes = changing.result()
         if session.verifier.judged and self._judge is not None:
             task = str(session.task.inputs["text"])
             found = await self._judge.judge(session.scenario, task, changes, said.result(), answer)

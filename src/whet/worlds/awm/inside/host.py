@@ -18,6 +18,7 @@ from whet.worlds.awm.inside.messages import (
     Asked,
     Begin,
     Built,
+    Changes,
     Describe,
     Described,
     Do,
@@ -26,7 +27,9 @@ from whet.worlds.awm.inside.messages import (
     Stage,
 )
 from whet.worlds.awm.inside.program import Program, Runner
+from whet.worlds.database import Contents, compare, read
 
+_MOST_TEXT = 20_000
 _decode = msgspec.msgpack.Decoder(Asked).decode
 
 
@@ -53,7 +56,7 @@ class ScenarioHost:
         runner.close()
         self._openapi = self._program.openapi()
         self._program.let_go()
-        _settle(self._path[0])
+        self._start = _settled(self._path[0])
 
     def start(self, scratch: str) -> None:
         self._path[0] = os.path.join(scratch, SESSION)
@@ -62,7 +65,7 @@ class ScenarioHost:
     def answer(self, request: bytes) -> bytes:
         return msgspec.msgpack.encode(self._answer(_decode(request)))
 
-    def _answer(self, asked: Asked) -> Reply | Described | None:
+    def _answer(self, asked: Asked) -> Reply | Described | Changes | None:
         match asked:
             case Do(call):
                 reply = self._running.call(call)
@@ -73,8 +76,8 @@ class ScenarioHost:
                 return None
             case Rest():
                 self._program.let_go()
-                _settle(self._path[0])
-                return None
+                found = compare(self._start, _settled(self._path[0]))
+                return Changes(found.count, found.text()[:_MOST_TEXT])
             case Describe():
                 return Described(self._openapi, tuple(self._program.doubled()), self._built)
 
@@ -85,8 +88,10 @@ class ScenarioHost:
         return self._runner
 
 
-def _settle(path: str) -> None:
-    """One file, without a journal beside it, that can be read where nothing may be written."""
-    with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.execute("PRAGMA journal_mode = DELETE")
+def _settled(path: str) -> Contents:
+    """What the file holds; and one file it is from then on, without a journal beside it, to be read anywhere."""
+    with closing(sqlite3.connect(path)) as connection:
+        with suppress(sqlite3.Error):
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.execute("PRAGMA journal_mode = DELETE")
+        return read(connection)

@@ -60,7 +60,14 @@ class Do(msgspec.Struct, frozen=True, tag="do"):
 
 
 class Rest(msgspec.Struct, frozen=True, tag="rest"):
-    """Close what is open, so that the session's file is whole."""
+    """Close what is open, so that the session's file is whole; answered by what has changed."""
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """Rows that differ from the start, as the session's own process tells them: for learners, never for a verdict."""
+
+    count: int
+    text: str
 
 
 class Describe(msgspec.Struct, frozen=True, tag="describe"):
