@@ -56,7 +56,7 @@ async def test_an_entry_may_be_async_and_arguments_may_be_large() -> None:
     ],
 )
 async def test_however_a_program_ends_the_outcome_says_so(source: str, kind: Ending, says: str) -> None:
-    limits = Limits(seconds=1.5, cpu_seconds=1, memory=256 << 20, reply=1 << 20)
+    limits = Limits(seconds=1.5 if kind is Ending.TIMEOUT else 30, cpu_seconds=1, memory=256 << 20, reply=1 << 20)
     outcome = await run(source, limits=limits)
     assert outcome.kind is kind
     assert says in outcome.error
@@ -119,6 +119,26 @@ async def test_children_are_allowed_where_the_limits_say_so() -> None:
     )
     assert (await run(source)).kind is Ending.RAISED
     assert (await run(source, limits=Limits(processes=4))).value == "x\n"
+
+
+async def test_children_are_counted() -> None:
+    source = """
+import os, time
+def main():
+    count = 0
+    try:
+        while count < 100:
+            if os.fork() == 0:
+                time.sleep(60)
+            count += 1
+    except OSError:
+        return count
+"""
+    async with Pool() as pool:
+        outcome = await pool.run(Program(source), limits=Limits(processes=8))
+        assert below(os.getpid(), named="zygote") != set()
+    assert outcome.value == 7
+    assert below(os.getpid(), named="zygote") == set()
 
 
 async def test_modules_are_loaded_before_and_an_unknown_one_is_told() -> None:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from processes import below, gone
+from processes import below, descendants, gone
 
 from whet.core import InputError
 from whet.sandbox import (
@@ -39,6 +39,13 @@ DOING = Host("hosts:Doing", {"a": 1})
 async def opened(host: Host = DOING, level: Level | None = None) -> AsyncIterator[Template]:
     async with Pool(level=level) as pool:
         yield await pool.template(host)
+
+
+async def until_only(pids: set[int]) -> None:
+    """A process that is ending is still to be seen for a moment."""
+    async with asyncio.timeout(5):
+        while below(os.getpid(), named="zygote") != pids:
+            await asyncio.sleep(0)
 
 
 async def said(worker: Worker, code: str) -> str:
@@ -134,6 +141,29 @@ async def test_what_breaks_a_worker_breaks_it_alone(code: str, kind: Ending) -> 
         assert await said(whole, "said = 'whole'") == "whole"
 
 
+async def test_memory_is_limited_for_each_worker() -> None:
+    async with opened() as template:
+        small, large = await template.fork(limits=Limits(memory=64 << 20)), await template.fork()
+        with pytest.raises(HostRaised, match="MemoryError"):
+            await said(small, "kept = bytearray(200 << 20)")
+        assert await said(large, "kept = bytearray(200 << 20); said = len(kept)") == str(200 << 20)
+
+
+async def test_a_killed_warden_takes_its_sandbox_with_it() -> None:
+    code = "pid = os.fork()\nif pid == 0:\n os.setsid()\n time.sleep(300)"
+    async with Pool(level=Level.KERNEL) as pool:
+        before = below(os.getpid(), named="zygote")
+        template = await pool.template(Host("hosts:LoadsForeignCode", code))
+        (zygote,) = before
+        (warden,) = descendants(zygote, children=True)
+        os.kill(warden, signal.SIGKILL)
+        await until_only(before)
+        with pytest.raises(SandboxFault):
+            await template.fork()
+        await template.close()
+        await until_only(before)
+
+
 async def test_a_request_after_another_waits_for_its_turn() -> None:
     async with opened(Host("hosts:Echo")) as template:
         worker = await template.fork()
@@ -202,8 +232,7 @@ async def test_a_thousand_workers_leave_nothing_behind(tmp_path: Path) -> None:
             assert len(below(os.getpid(), named="zygote")) == len(zygotes) + 256
             await asyncio.gather(*(worker.close() for worker in workers))
             assert list(template.folder.iterdir()) == []
-        await asyncio.sleep(0)
-        assert below(os.getpid(), named="zygote") == zygotes
+        await until_only(zygotes)
     assert os.listdir(tmp_path) == []
     assert below(os.getpid(), named="zygote") == set()
     assert len(os.listdir("/proc/self/fd")) == before

@@ -30,7 +30,7 @@ class Limits(msgspec.Struct, frozen=True):
     memory: int = 512 << 20
     """Bytes that it may have beyond what it begins with."""
     processes: int = 1
-    """At once. 1: it can have no children and execute no program. Threads need no leave."""
+    """At once, threads included. 1: it can have no children and execute no program, but as many threads as it likes."""
     file_size: int = 64 << 20
     """Bytes of one file."""
     disk: int = 256 << 20

@@ -21,8 +21,6 @@ _NEVER_SEEN = ("/etc/ld.so.cache", "/etc/localtime")
 _SYSTEM = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/usr/share/zoneinfo", *_NEVER_SEEN)
 _PROGRAMS = ("/usr/bin", "/bin")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
-_THREADS = 64
-"""Beyond its processes, where they can be counted for a sandbox alone."""
 
 
 class Walls:
@@ -33,14 +31,20 @@ class Walls:
         self._is_template = is_template
         self._version = box.landlock
         self._rules = self._open_rules() if self._version else []
+        self._memory = _open_memory()
 
     @property
     def _forks(self) -> bool:
         return self._is_template or self._box.limits.processes > 1
 
+    @property
+    def _programs(self) -> bool:
+        return self._forks and not self._is_template
+
     def enter(self) -> None:
         """Confines this process. There must be no other thread yet."""
-        set_limits(self._box.limits, floor=_running(self._box.user) if self._forks else None)
+        floor = _running(self._box.user) if self._forks else None
+        set_limits(self._box.limits, _mapped(self._memory), floor=floor)
         if self._box.level is Level.PROCESS:
             _enter_folder(self._box.scratch)
             return
@@ -48,23 +52,23 @@ class Walls:
         _enter_folder(self._box.scratch)
         kernel.no_new_privileges()
         self._restrict(self._box.scratch)
-        programs = self._forks and not self._is_template
-        self._filter(forks=self._forks, programs=programs)
+        self._filter(forks=self._forks, programs=self._programs)
 
     def narrow(self, scratch: str, limits: Limits) -> None:
         """In a fork of a process that is confined already: to one folder of its own, and no children."""
-        set_limits(limits)
+        set_limits(limits, _mapped(self._memory))
         if self._box.level is not Level.PROCESS:
             self._restrict(scratch)
             self._filter(forks=False, programs=False)
         _enter_folder(scratch)
 
     def close(self) -> None:
-        for place, _ in self._rules:
+        for place in self.keep_open():
             os.close(place)
 
     def keep_open(self) -> frozenset[int]:
-        return frozenset(place for place, _ in self._rules)
+        memory = () if self._memory is None else (self._memory,)
+        return frozenset((*(place for place, _ in self._rules), *memory))
 
     def _restrict(self, scratch: str) -> None:
         if not self._version:
@@ -84,7 +88,7 @@ class Walls:
         given = landlock.open_rules(self._box.read, landlock.READ)
         devices = landlock.open_rules(_DEVICES, landlock.DEVICE)
         execute = landlock.READ | landlock.EXECUTE
-        programs = landlock.open_rules((*_SYSTEM, *_PROGRAMS), execute) if self._box.limits.processes > 1 else []
+        programs = landlock.open_rules((*_SYSTEM, *_PROGRAMS), execute) if self._programs else []
         return [*library, *given, *devices, *programs]
 
     def _leave_root(self) -> None:
@@ -92,7 +96,10 @@ class Walls:
             kernel.keep_capabilities(frozenset())
             return
         # Reading what only root may reach, such as a Python in root's own folder, is then left to Landlock to grant.
-        needs_help = self._version and not all(_is_open_to_all(path) for path in (*readable_library(), *self._box.read))
+        # Of a folder that was given, the files may have modes of their own.
+        folders = any(os.path.isdir(path) for path in self._box.read)
+        open_to_all = all(_is_open_to_all(path) for path in (*readable_library(), *self._box.read))
+        needs_help = self._version and (folders or not open_to_all)
         kernel.prctl(kernel.PR_SET_KEEPCAPS, 1)
         become_user(self._box.user)
         kernel.keep_capabilities(frozenset({kernel.CAP_DAC_READ_SEARCH}) if needs_help else frozenset())
@@ -106,18 +113,18 @@ def become_user(user: int) -> None:
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
 
 
-def set_limits(limits: Limits, *, floor: int | None = None) -> None:
-    """`floor`: how many processes are already counted against the same limit."""
+def set_limits(limits: Limits, mapped: int, *, floor: int | None = None) -> None:
+    """`mapped`: memory that it begins with. `floor`: how many processes are already counted against the same limit."""
     _limit(resource.RLIMIT_CORE, 0)
     # A second more for the kill than for the signal that says why.
     _limit(resource.RLIMIT_CPU, max(1, limits.cpu_seconds), max(1, limits.cpu_seconds) + 1)
     _limit(resource.RLIMIT_FSIZE, limits.file_size)
     _limit(resource.RLIMIT_NOFILE, 512)
     _limit(resource.RLIMIT_MEMLOCK, 0)
-    if mapped := _mapped():
+    if mapped:
         _limit(resource.RLIMIT_AS, mapped + limits.memory)
     if floor is not None:
-        _limit(resource.RLIMIT_NPROC, floor + limits.processes + _THREADS)
+        _limit(resource.RLIMIT_NPROC, floor + limits.processes)
 
 
 @cache
@@ -154,23 +161,29 @@ def _limit(what: int, most: int, at_last: int | None = None) -> None:
     resource.setrlimit(what, (min(most, at_last), at_last))
 
 
-def _mapped() -> int:
+def _open_memory() -> int | None:
+    """Where this process's memory can be read, also when it has no way to the file any more: a fork has as much."""
+    try:
+        return os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def _mapped(memory: int | None) -> int:
     """Bytes of address space in use; 0 where the system does not say."""
-    with contextlib.suppress(OSError):
-        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    return 0
+    return 0 if memory is None else int(os.pread(memory, 100, 0).split()[0]) * resource.getpagesize()
 
 
 def _running(uid: int | None) -> int:
-    """How many processes and threads the user has who is counted: none yet, for a user id of its own."""
+    """How many others the user has who is counted: of a user id of its own, that is the warden."""
     if uid is not None:
-        return 0
+        return 1
     mine, count = os.getuid(), 0
     for entry in os.scandir("/proc") if os.path.isdir("/proc") else ():
         with contextlib.suppress(OSError):
             if entry.name.isdigit() and entry.stat().st_uid == mine:
                 count += len(os.listdir(f"/proc/{entry.name}/task"))
-    return count
+    return count - 1
 
 
 def _enter_folder(scratch: str) -> None:

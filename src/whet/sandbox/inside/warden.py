@@ -30,11 +30,12 @@ def keep(
 ) -> NoReturn:
     """Forks the program and stays above it. `watch`: a line with orders to kill, whose end is the end of all."""
     ending = _Ending()
+    reaches_its_own = False
     if kernel.IS_LINUX:
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
         if box.level is not Level.PROCESS:
             kernel.no_new_privileges()
-            landlock.keep_signals_in(box.landlock)
+            reaches_its_own = landlock.keep_signals_in(box.landlock)
     me = os.getpid()
     child = os.fork()
     if child == 0:
@@ -44,13 +45,14 @@ def keep(
         os.close(descriptor)
     if box.user is not None:
         become_user(box.user)
+        reaches_its_own = True
         kernel.keep_capabilities(frozenset())
     if kernel.IS_LINUX:
         kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
         ending.wanted = True
     status = _watch_over(child, None if watch is None else Line(socket.socket(fileno=watch)), ending)
-    _kill_all(child)
+    _kill_all(child, everyone=reaches_its_own)
     _end_as(status)
 
 
@@ -115,9 +117,11 @@ def _kill_one(pid: int) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def _kill_all(child: int) -> None:
-    """Until there is nobody left to wait for: every orphan below comes to the warden in the end."""
-    everyone = _reaches_only_its_own()
+def _kill_all(child: int, *, everyone: bool) -> None:
+    """Until there is nobody left to wait for: every orphan below comes to the warden in the end.
+
+    `everyone`: the kernel lets this process signal nothing but its own sandbox, so that a signal to all is one to that.
+    """
     while True:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             if everyone:
@@ -135,26 +139,15 @@ def _kill_all(child: int) -> None:
         select.select([], [], [], _LOOK_AGAIN)
 
 
-def _reaches_only_its_own() -> bool:
-    """Whether a signal to all is one to this sandbox: it is if even the parent is out of reach."""
-    if not kernel.IS_LINUX or os.getppid() <= 1:
-        return False
-    try:
-        os.kill(os.getppid(), 0)
-    except PermissionError:
-        return True
-    except ProcessLookupError:
-        return False
-    return False
-
-
-def below(top: int) -> set[int]:
-    """Every process that descends from that one."""
+def below(top: int, *, children: bool = False) -> set[int]:
+    """Every process that descends from that one, or its children alone."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir() if kernel.IS_LINUX else ():
         if entry.name.isdigit():
             with contextlib.suppress(OSError, IndexError, ValueError):
                 parents[int(entry.name)] = int((entry / "stat").read_bytes().rpartition(b")")[2].split()[1])
+    if children:
+        return {pid for pid, parent in parents.items() if parent == top}
     found = {top}
     while more := {pid for pid, parent in parents.items() if parent in found} - found:
         found |= more

@@ -53,6 +53,7 @@ def _prepare() -> None:
     """Once, here: what a fork finds out is lost with it."""
     readable_library()
     if kernel.IS_LINUX:
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
         seccomp.prepare()
         if os.getuid() == 0:
             kernel.empty_capability_bounds()
@@ -147,14 +148,26 @@ class Zygote:
         return lambda parent: warden.keep(order.box, program, parent, watch, (*above, orders))
 
     def _reap(self) -> None:
-        while self._jobs:
-            pid, status, usage = os.wait4(-1, os.WNOHANG)
+        """Whatever has ended. One that is not known was orphaned with its warden, and may have orphaned others."""
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
             if pid == 0:
                 return
             job = self._jobs.pop(pid, None)
+            if job is None or job.has_warden:
+                self._end_strays()
             if job is not None:
                 ended = Ended(job.id, status, usage.ru_utime + usage.ru_stime, job.cause)
                 self._line.send(msgspec.json.encode(ended))
+
+    def _end_strays(self) -> None:
+        """What is left of a sandbox whose warden was killed by others."""
+        for pid in warden.below(os.getpid(), children=True) - set(self._jobs):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def _end_late(self, now: float) -> None:
         for job in [job for job in self._jobs.values() if job.deadline <= now]:
