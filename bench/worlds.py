@@ -29,11 +29,8 @@ from whet.worlds.database import DatabaseWorld
 from whet.worlds.pack.export import export_world
 
 BENCH = Path(__file__).resolve().parent
-PEERS = {
-    "server a session": Peer(
-        ("fastapi-mcp==0.4.0", "fastapi==0.115.14", "sqlalchemy==2.0.43", "uvicorn==0.35.0", "mcp==1.12.4", "pydantic==2.11.9")
-    )
-}
+REQUIREMENTS = ("fastapi-mcp==0.4.0", "fastapi==0.115.14", "mcp==1.12.4", "pydantic==2.11.9", "sqlalchemy==2.0.43")
+PEERS = {"server a session": Peer((*REQUIREMENTS, "uvicorn==0.35.0"))}
 SCENARIO = "shop"
 LIMITS = {"first use": 1500.0, "reset": 15.0, "call beyond the program": 2.0, "verdict": 25.0}
 """In milliseconds."""

@@ -25,6 +25,7 @@ from whet.core import (
     seed_from,
 )
 from whet.worlds import held
+from whet.worlds.solving import known_good, play
 
 TALK = "I have completed the task."
 
@@ -204,9 +205,7 @@ class Prober:
     async def _played(self, solution: Solution, world: World | None = None) -> Verdict:
         session = await self._open(world or self._world)
         try:
-            for act in solution.acts:
-                await session.call(act.tool, act.arguments)
-            verdict = await session.judge(solution.answer)
+            verdict = await play(session, solution)
         finally:
             await session.close()
         if not verdict.scored:
@@ -215,13 +214,6 @@ class Prober:
 
     async def _open(self, world: World) -> Session:
         return await world.open(self._task, seed_from(self._task.fingerprint, "audit"))
-
-
-def known_good(world: World, task: Task) -> Solution | None:
-    """A solution that must pass, where the world offers one; a text is a solution that only answers."""
-    offered: Callable[[Task], Solution | str | None] | None = getattr(world, "known_good", None)
-    good = offered(task) if offered is not None else None
-    return Solution(answer=good) if isinstance(good, str) else good
 
 
 def damaged_solutions(world: World, task: Task, good: Solution) -> Sequence[Solution]:

@@ -57,7 +57,8 @@ def solutions(made: DatabaseWorld) -> dict[str, Any]:
 def test_every_file_of_the_format_has_its_rows_and_fields(tmp_path: Path) -> None:
     made = world(scenarios=("library", "bank"), variants=2)
     written = export_world(made, tmp_path)
-    assert set(written.files) == {f"{name}.jsonl" for name in FILES}
+    assert set(written.files) == {f"{name}.jsonl" for name in (*FILES, "whet_solutions")}
+    assert all(row["damaged"] for row in rows(tmp_path, "whet_solutions"))
     names = [row["name"] for row in rows(tmp_path, "gen_scenario")]
     assert names == ["library", "library_2", "bank", "bank_2"]
     assert all(re.fullmatch(r"[a-z0-9_]+", name) for name in names)

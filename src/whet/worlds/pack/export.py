@@ -15,10 +15,11 @@ from typing import Any
 
 import msgspec
 
-from whet.core import InputError, World
+from whet.core import InputError, Solution, World
 from whet.worlds.database import DatabaseWorld, Draft, restore
 from whet.worlds.database.checking import changes_between, judged
-from whet.worlds.database.scenario import Drawn
+from whet.worlds.database.damage import damaged_solutions
+from whet.worlds.database.scenario import Drawn, tools_of_scenario
 from whet.worlds.database.statements import data_statements, schema_statements
 from whet.worlds.database.world import brief_of
 from whet.worlds.pack.program import endpoints, program
@@ -53,6 +54,10 @@ _TELL = """\
 """
 
 
+SOLUTIONS = "whet_solutions.jsonl"
+"""Not of the format: the known way through each task, and the same with something wrong, for `whet audit`."""
+
+
 class Written(msgspec.Struct, frozen=True):
     """What an export has written: rows of each file."""
 
@@ -79,7 +84,7 @@ def exported_name(drawn: Drawn) -> str:
 
 def _rows(drawn: Drawn) -> Iterator[tuple[str, dict[str, Any]]]:
     scenario, name = drawn.scenario, exported_name(drawn)
-    told = [brief_of(scenario, draft) for draft in drawn.drafts]
+    told, tools = [brief_of(scenario, draft) for draft in drawn.drafts], tools_of_scenario(scenario)
     with closing(restore(drawn.image)) as connection:
         schema, data = schema_statements(connection), data_statements(connection)
     yield "gen_scenario.jsonl", {"name": name, "description": scenario.about}
@@ -102,6 +107,15 @@ def _rows(drawn: Drawn) -> Iterator[tuple[str, dict[str, Any]]]:
         pure, telling = verifier(draft), verifier(draft, decide=False)
         yield "gen_verifier.pure_code.jsonl", {**row, "verification": {"code": pure, "raw_response": ""}}
         yield "gen_verifier.jsonl", {**row, "verification": {"code": telling, "function_name": "verify_task"}}
+        good, wrong = draft.solution, damaged_solutions(drawn, tools, draft)
+        yield (
+            SOLUTIONS,
+            {"scenario": name, "task_idx": place, **_plain(good), "damaged": [_plain(one) for one in wrong]},
+        )
+
+
+def _plain(solution: Solution) -> dict[str, Any]:
+    return {"acts": msgspec.to_builtins(solution.acts), "answer": solution.answer}
 
 
 def verifier(draft: Draft, *, decide: bool = True) -> str:

@@ -24,7 +24,8 @@ class Program:
     def __init__(self, source: str) -> None:
         module = types.ModuleType(NAME)
         sys.modules[NAME] = module
-        exec(compile(source, f"<{NAME}>", "exec"), module.__dict__)  # noqa: S102 (confined: that is what this room is for)
+        code = compile(source, f"<{NAME}>", "exec", dont_inherit=True)
+        exec(code, module.__dict__)  # noqa: S102 (confined: that is what this room is for)
         self._module = module
         self.app = _app_of(module)
 
