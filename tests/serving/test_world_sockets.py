@@ -187,6 +187,15 @@ async def test_pages_in_a_browser_cannot_reach_it(headers: dict[str, str]) -> No
             assert reply.status == 404
 
 
+async def test_a_token_is_asked_for_whatever_stands_in_the_header() -> None:
+    _, world = workshop()
+    async with serving(Hub(world), Place(token="s3cret")) as running, ClientSession() as http:
+        base = running.url.removesuffix("/s3cret")
+        for sent, status in (("Bearer s3cret", 200), ("Bearer s3cre", 403), ("Bearer \udcff", 403), ("", 403)):
+            async with http.get(f"{base}/health", headers={"Authorization": sent} if sent else {}) as reply:
+                assert reply.status == status
+
+
 async def test_a_port_that_is_taken_is_told() -> None:
     async with served() as server:
         port = int(server.url.rpartition(":")[2])

@@ -23,7 +23,7 @@ from whet.serving.worlds.rpc import agent_call, control_call
 from whet.serving.worlds.seat import Seat
 from whet.serving.worlds.wire import SERVER_ERROR, Code, Refusal, RpcError, encode, error_reply, rpc_error
 
-_LOCAL = ("127.0.0.1", "localhost", "[::1]")
+_LOCAL = ("127.0.0.1", "localhost", "::1", "[::1]")
 _PORT = re.compile(r":\d+$")
 _JSON = "application/json"
 _MOMENT_SECONDS = 0.5
@@ -115,11 +115,10 @@ class _ControlPlane:
 
     def _inner_path(self, request: web.BaseRequest) -> str | None:
         token = self._place.token
-        sent = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        if not token or hmac.compare_digest(sent.encode(), token.encode()):
+        if not token or _same(request.headers.get("Authorization", "").removeprefix("Bearer "), token):
             return request.path
         first, _, rest = request.path.lstrip("/").partition("/")
-        return f"/{rest}" if hmac.compare_digest(first.encode(), token.encode()) else None
+        return f"/{rest}" if _same(first, token) else None
 
     async def _socket(self, request: web.BaseRequest, answer: _Answer, *, rpc: bool = False) -> web.StreamResponse:
         socket = web.WebSocketResponse(max_msg_size=self._hub.limits.frame_bytes, compress=False, heartbeat=30.0)
@@ -237,6 +236,11 @@ class _AgentPlane:
 
 async def _send(socket: web.WebSocketResponse, said: bytes) -> None:
     await socket.send_frame(said, WSMsgType.TEXT)
+
+
+def _same(given: str, token: str) -> bool:
+    """In a time that does not tell how much of it is right."""
+    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), token.encode())
 
 
 def _from_here(request: web.BaseRequest, place: Place) -> bool:

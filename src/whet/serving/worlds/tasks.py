@@ -10,6 +10,7 @@ from whet.serving.worlds.wire import Code, Refusal, Reset
 
 _TYPES = {Split.TRAIN: "train", Split.TEST: "test"}
 """The wire knows three types of split; whatever is neither of these two is for validation."""
+_SEEDS = 1 << 63
 
 
 class TaskBook:
@@ -31,8 +32,8 @@ class TaskBook:
     def chosen(self, reset: Reset, count: int) -> tuple[Task, int]:
         """The task of a reset, and the seed that it is played with; `count` numbers the resets without a seed."""
         number = count if reset.seed is None else reset.seed
-        if number < 0:
-            raise Refusal(Code.VALIDATION_ERROR, f"a seed is at least 0, not {number}")
+        if not 0 <= number < _SEEDS:
+            raise Refusal(Code.VALIDATION_ERROR, "a seed is at least 0 and below 2**63")
         if reset.task_id is not None:
             return self._named(reset.task_id), number
         if reset.split is None and reset.index is not None:
