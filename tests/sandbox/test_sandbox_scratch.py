@@ -12,7 +12,7 @@ def test_a_folder_far_deeper_than_a_path_may_be_is_removed(tmp_path: Path) -> No
     top = tmp_path / "top"
     top.mkdir()
     place = os.open(top, os.O_RDONLY)
-    for _ in range(600):
+    for _ in range(250):
         os.mkdir("a-folder-with-a-long-name", dir_fd=place)
         inner = os.open("a-folder-with-a-long-name", os.O_RDONLY, dir_fd=place)
         os.close(place)
