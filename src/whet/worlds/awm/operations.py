@@ -83,32 +83,29 @@ def tools_from(openapi: dict[str, Any]) -> Described:
 
 
 def _operations(openapi: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    paths = cast("dict[str, dict[str, Any]]", openapi.get("paths", {}))
-    for path, methods in paths.items():
-        for method, operation in methods.items():
+    for path, methods in _members(openapi.get("paths")).items():
+        for method, operation in _members(methods).items():
             if method in METHODS:
-                yield method, path, operation
+                yield method, path, _members(operation)
 
 
 def _tool(name: str, method: str, path: str, operation: dict[str, Any], openapi: dict[str, Any]) -> Tool:
     properties: dict[str, Any] = {}
     required: list[str] = []
     places: dict[str, set[str]] = {"path": set(), "query": set()}
-    for parameter in cast("list[dict[str, Any]]", operation.get("parameters", [])):
-        place = str(parameter.get("in"))
-        if place not in places:
-            continue
-        own = str(parameter["name"])
-        places[place].add(own)
-        properties[own] = _described(_plain(parameter.get("schema", {}), openapi), parameter.get("description"))
-        if parameter.get("required"):
-            required.append(own)
+    for parameter in map(_members, _items(operation.get("parameters"))):
+        place, own = str(parameter.get("in")), str(parameter.get("name", ""))
+        if place in places and own:
+            places[place].add(own)
+            properties[own] = _described(_plain(parameter.get("schema"), openapi), parameter.get("description"))
+            required += [own] if parameter.get("required") and own not in required else []
     body, must = _body_schema(operation, openapi)
     whole = ""
-    if body is not None and body.get("type") == "object" and "properties" in body:
+    if body is not None and body.get("type") == "object" and isinstance(body.get("properties"), dict):
         for own, schema in body["properties"].items():
             properties.setdefault(own, schema)
-        required += [one for one in body.get("required", []) if one not in required] if must else []
+        wanted = [one for one in _items(body.get("required")) if isinstance(one, str)] if must else []
+        required += [one for one in wanted if one not in required]
     elif body is not None:
         whole = "body"
         properties[whole] = body
@@ -120,13 +117,20 @@ def _tool(name: str, method: str, path: str, operation: dict[str, Any], openapi:
 
 
 def _body_schema(operation: dict[str, Any], openapi: dict[str, Any]) -> tuple[dict[str, Any] | None, bool]:
-    body = operation.get("requestBody")
-    if not isinstance(body, dict):
+    if not isinstance(operation.get("requestBody"), dict):
         return None, False
-    asked = cast("dict[str, Any]", body)
-    content = cast("dict[str, dict[str, Any]]", asked.get("content", {}))
-    schema = content.get("application/json", {}).get("schema")
-    return (_plain(schema, openapi) if schema is not None else {}), bool(asked.get("required"))
+    body = _members(operation["requestBody"])
+    content = _members(_members(body.get("content")).get("application/json"))
+    return _plain(content.get("schema"), openapi), bool(body.get("required"))
+
+
+def _members(value: object) -> dict[str, Any]:
+    """A description comes from foreign code: what should be an object may be anything."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _items(value: object) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _description(operation: dict[str, Any]) -> str:
@@ -138,35 +142,34 @@ def _described(schema: dict[str, Any], text: object) -> dict[str, Any]:
     return {**schema, "description": text} if isinstance(text, str) and text else schema
 
 
-def _plain(schema: Any, openapi: dict[str, Any], depth: int = 0) -> dict[str, Any]:
+def _plain(schema: object, openapi: dict[str, Any], depth: int = 0) -> dict[str, Any]:
     """Without references, and with those keywords only that whet checks."""
-    if not isinstance(schema, dict) or depth > _DEEPEST:
+    node = _members(schema)
+    if not node or depth > _DEEPEST:
         return {}
-    node = cast("dict[str, Any]", schema)
     if "$ref" in node:
         return _plain(_referred(str(node["$ref"]), openapi), openapi, depth + 1)
-    if len(cast("list[Any]", node.get("allOf", []))) == 1:
+    if len(_items(node.get("allOf"))) == 1:
         return {**_plain(node["allOf"][0], openapi, depth + 1), **_plain({**node, "allOf": []}, openapi, depth)}
     plain: dict[str, Any] = {}
     for key, value in node.items():
         if key not in _KEPT:
             continue
         if key == "properties":
-            plain[key] = {name: _plain(inner, openapi, depth + 1) for name, inner in value.items()}
+            plain[key] = {name: _plain(inner, openapi, depth + 1) for name, inner in _members(value).items()}
         elif key == "items" or (key == "additionalProperties" and isinstance(value, dict)):
             plain[key] = _plain(value, openapi, depth + 1)
         elif key == "anyOf":
-            plain[key] = [_plain(inner, openapi, depth + 1) for inner in value]
+            plain[key] = [_plain(inner, openapi, depth + 1) for inner in _items(value)]
         else:
             plain[key] = value
     return plain
 
 
-def _referred(reference: str, openapi: dict[str, Any]) -> Any:
-    found: dict[str, Any] = openapi
+def _referred(reference: str, openapi: dict[str, Any]) -> dict[str, Any]:
+    found = openapi
     for part in reference.removeprefix("#/").split("/"):
-        inner: object = found.get(part)
-        found = cast("dict[str, Any]", inner) if isinstance(inner, dict) else {}
+        found = _members(found.get(part))
     return found
 
 

@@ -210,7 +210,12 @@ class AwmSession:
         if problems:
             self.malformed += 1
             return invalid_arguments(name, problems)
-        reply = await self.playing.do(tool.request(arguments))
+        try:
+            call = tool.request(arguments)
+        except UnicodeEncodeError:
+            self.malformed += 1
+            return invalid_arguments(name, ["a text holds half of a character"])
+        reply = await self.playing.do(call)
         return self._result(name, reply.status, reply.body)
 
     def _result(self, name: str, status: int, body: str) -> ToolResult:
