@@ -149,15 +149,16 @@ def _plain(schema: object, openapi: dict[str, Any], depth: int = 0) -> dict[str,
         return {}
     if "$ref" in node:
         return _plain(_referred(str(node["$ref"]), openapi), openapi, depth + 1)
-    if len(_items(node.get("allOf"))) == 1:
-        return {**_plain(node["allOf"][0], openapi, depth + 1), **_plain({**node, "allOf": []}, openapi, depth)}
+    parts = _items(node.get("allOf"))
+    if len(parts) == 1:
+        return {**_plain(parts[0], openapi, depth + 1), **_plain({**node, "allOf": []}, openapi, depth)}
     plain: dict[str, Any] = {}
     for key, value in node.items():
         if key not in _KEPT:
             continue
         if key == "properties":
             plain[key] = {name: _plain(inner, openapi, depth + 1) for name, inner in _members(value).items()}
-        elif key == "items" or (key == "additionalProperties" and isinstance(value, dict)):
+        elif key == "items" or (key == "additionalProperties" and not isinstance(value, bool)):
             plain[key] = _plain(value, openapi, depth + 1)
         elif key == "anyOf":
             plain[key] = [_plain(inner, openapi, depth + 1) for inner in _items(value)]
