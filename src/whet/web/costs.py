@@ -30,6 +30,8 @@ STAGES = {
     "slow_update": "ends of epochs",
     "memory": "ends of epochs",
     "tidy": "ends of epochs",
+    "make": "making worlds",
+    "peer": "other trainers",
     "check": "checking",
 }
 """The stage of the work that a call's purpose belongs to."""
