@@ -217,6 +217,7 @@ async def test_a_call_under_way_is_not_idle() -> None:
         await clock.advance(50)
     table.author.gate.set()
     assert (await calling)["data"]["observation"]["result"] == "late"
+    assert (await table.call(seat, "add"))["type"] == "observation"
     ending.cancel()
 
 
@@ -299,6 +300,8 @@ async def test_a_token_is_good_for_one_episode() -> None:
     await table.hub.reset(seat, Reset())
     assert (await rpc(table, token, "tools/call", name="add"))["error"]["message"] == "the episode is over"
     assert table.author.calls == 0
+    with pytest.raises(Refusal):
+        table.hub.agent_seat(token)
     fresh = seat.episode
     assert fresh is not None
     assert "result" in await rpc(table, fresh.token, "tools/call", name="add")

@@ -194,21 +194,17 @@ class Seat:
 
     @asynccontextmanager
     async def _in_turn(self) -> AsyncGenerator[None]:
-        self._check_here()
         if self._waiting > self._table.limits.waiting:
             raise Refusal(Code.EXECUTION_ERROR, f"{self._waiting} calls of this session are waiting already")
         self._waiting += 1
         try:
             async with self._turn:
-                self._check_here()
+                if self._gone:
+                    raise Refusal(Code.SESSION_ERROR, f"the session has ended: {self._gone}")
                 yield
         finally:
             self._waiting -= 1
             self.used = self._table.clock.now()
-
-    def _check_here(self) -> None:
-        if self._gone:
-            raise Refusal(Code.SESSION_ERROR, f"the session has ended: {self._gone}")
 
     async def _at_work(self, work: Coroutine[Any, Any, T], task: Task, doing: str, episode: Episode | None = None) -> T:
         """Whatever the world does is done in here: what goes wrong is told in full to us, in short to the caller."""
