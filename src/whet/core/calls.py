@@ -29,6 +29,7 @@ class Purpose(StrEnum):
     MEMORY = "memory"
     CONSOLIDATE = "consolidate"
     TIDY = "tidy"
+    MAKE = "make"
     CHECK = "check"
     PEER = "peer"
     """Another trainer's own question, in a comparison."""

@@ -160,7 +160,7 @@ class _Trial:
             ready, later = await self._now.ready(scenario), await self._then.ready(scenario)
         except WorldFault as fault:
             return ScenarioReport(scenario.name, content_of(scenario), False, (fault.message,), ())
-        problems = tuple(_problems_of(scenario, ready))
+        problems = tuple(program_problems(scenario, ready))
         tasks = [await self._task(index, ready, later) for index in range(len(scenario.tasks))]
         playable = any(self._lenient or not task.problems for task in tasks)
         return ScenarioReport(
@@ -244,7 +244,8 @@ class _Trial:
         return []
 
 
-def _problems_of(scenario: Scenario, ready: Ready) -> Iterable[str]:
+def program_problems(scenario: Scenario, ready: Ready) -> Iterable[str]:
+    """What is wrong with a scenario as a whole, once it is loaded."""
     built = ready.described.built
     if built.failed:
         yield f"{len(built.failed)} of {built.statements} statements do not load, such as {built.failed[0]}"
