@@ -143,16 +143,8 @@ def _print(audit: Audit, *, each: bool) -> None:
     title("Verifier")
     if each:
         _print_each(audit.tasks)
-    probes = list(Probe)
-    offending = [task for task in audit.tasks if not task.sound]
-    rows = [(probe.replace("_", " "), *(_count(audit, probe, outcome) for outcome in Outcome)) for probe in probes]
-    print_table((text("probe"), *(number(outcome.value) for outcome in Outcome)), rows)
-    if offending:
-        click.echo()
-        print_table(
-            (text("task"), text("split"), rest("what happened")), [(t.task, t.split, t.note) for t in offending[:20]]
-        )
-    sound = len(audit.tasks) - len(offending)
+    print_probes(audit.tasks)
+    sound = sum(task.sound for task in audit.tasks)
     click.echo(f"\n{sound} of {plural(len(audit.tasks), 'task')} sound.")
     unproven = sum(task.outcomes[Probe.KNOWN_GOOD] is Outcome.ABSENT for task in audit.tasks)
     if unproven:
@@ -163,8 +155,20 @@ def _print(audit: Audit, *, each: bool) -> None:
         _print_bill(audit.bill)
 
 
-def _count(audit: Audit, probe: Probe, outcome: Outcome) -> str:
-    return str(sum(task.outcomes.get(probe) is outcome for task in audit.tasks))
+def print_probes(audits: Sequence[TaskAudit]) -> None:
+    """How often each probe came out how; and the first tasks with something against them."""
+    rows = [(probe.replace("_", " "), *(_count(audits, probe, outcome) for outcome in Outcome)) for probe in Probe]
+    print_table((text("probe"), *(number(outcome.value) for outcome in Outcome)), rows)
+    offending = [task for task in audits if not task.sound]
+    if offending:
+        click.echo()
+        print_table(
+            (text("task"), text("split"), rest("what happened")), [(t.task, t.split, t.note) for t in offending[:20]]
+        )
+
+
+def _count(audits: Sequence[TaskAudit], probe: Probe, outcome: Outcome) -> str:
+    return str(sum(task.outcomes.get(probe) is outcome for task in audits))
 
 
 def _print_suite(suite: Suite) -> None:

@@ -17,6 +17,7 @@ from whet.cli.numbers import plural
 from whet.cli.options import CONFIG, closing, examples, json_option
 from whet.cli.output import number, pairs, paragraph, print_json, print_table, rest, text, title
 from whet.cli.world_import import command as import_worlds
+from whet.cli.world_make import command as make
 from whet.cli.world_serve import command as serve
 from whet.core import InputError, Speaker, World
 from whet.training import Project
@@ -39,6 +40,7 @@ def command() -> None:
 
 command.add_command(serve)
 command.add_command(import_worlds)
+command.add_command(make)
 
 
 @command.command("list", epilog=examples("whet world list"))

@@ -1,0 +1,1 @@
+"""What the optimizer is asked at each stage of making a world."""
