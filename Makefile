@@ -14,10 +14,12 @@ help:
 	@echo "make format  let ruff mend what it can"
 	@echo "make lock    pin requirements/*.txt anew from pyproject.toml"
 
-$(STAMP): requirements/dev.txt pyproject.toml
+$(STAMP): requirements/dev.txt requirements/torch.txt pyproject.toml
 	@echo "Setting up .venv from requirements/dev.txt (pinned, with hashes) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -c "import torch" 2> /dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/torch.txt \
+		|| { echo "PyTorch's CPU build was not found where pip looks. Install torch 2.13 (CPU) into .venv, and start this again." >&2; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(STAMP)
 	@echo "Ready: $(BIN)/whet"
@@ -48,7 +50,7 @@ format: $(STAMP)
 
 lock: $(STAMP)
 	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements/run.txt
-	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements/dev.txt
+	$(BIN)/uv pip compile pyproject.toml requirements/torch-needs.in --extra dev --override requirements/without-torch.txt --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements/dev.txt
 	echo "openenv-core==0.3.0" | $(BIN)/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements/peers/openenv-core.txt
 	echo "openenv==0.10.0" | $(BIN)/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet --output-file requirements/peers/openenv.txt
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from calling_whet import Whet
 
-from whet.cli.doctor import EXTRAS, data_folder, examine
+from whet.cli.doctor import EXTRAS, examine
 from whet.models import PROVIDERS
+from whet.project import data_folder
 
 SECRET = "sk-secret-of-the-test"
 

@@ -18,6 +18,7 @@ from whet.cli.models import ProviderLine, key_state, provider_lines
 from whet.cli.options import examples, json_option, project_option
 from whet.cli.output import print_json, print_table, rest, text, title, width
 from whet.cli.progress import is_live
+from whet.project import data_folder
 from whet.sandbox import Level, Survey, survey
 from whet.store.reader import sqlite_version
 
@@ -77,14 +78,6 @@ def examine(project: Path, environ: Mapping[str, str]) -> list[Finding]:
         *(_extra(name, module, use) for name, (module, use) in EXTRAS.items()),
         *(_key(line) for line in provider_lines(environ)),
     ]
-
-
-def data_folder(environ: Mapping[str, str]) -> Path:
-    """Where things are kept that outlive a project; WHET_HOME moves it."""
-    if own := environ.get("WHET_HOME"):
-        return Path(own)
-    base = environ.get("XDG_DATA_HOME")
-    return (Path(base) if base else Path.home() / ".local/share") / "whet"
 
 
 def _python() -> Finding:

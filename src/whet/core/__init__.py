@@ -4,6 +4,7 @@ This room knows nothing of files, networks, databases or models, and imports not
 """
 
 from whet.core.calls import (
+    AdapterRef,
     Effort,
     Finish,
     Model,
@@ -53,7 +54,7 @@ from whet.core.messages import (
     user,
 )
 from whet.core.money import Nanodollars, dollars, nanodollars, show_dollars
-from whet.core.policy import AdapterRef, Harness, Policy, ToolMode
+from whet.core.policy import Harness, Policy, Rendering, ToolMode
 from whet.core.ruling import Proposal, Ruling, Score
 from whet.core.skill import (
     SKILL_FILE,
@@ -123,6 +124,7 @@ __all__ = [
     "Policy",
     "Priority",
     "Proposal",
+    "Rendering",
     "Purpose",
     "RequestRefused",
     "Ruling",

@@ -67,6 +67,16 @@ class Sampling(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False
     """For models whose thinking is switched rather than graded (Qwen)."""
 
 
+class AdapterRef(msgspec.Struct, frozen=True, gc=False):
+    """LoRA weights by content, with the identity of the base model that they fit."""
+
+    fingerprint: str
+    base: str
+    """The base model's fingerprint: its weights and its chat template."""
+    condition: str = ""
+    """What a prompt must say to get the adapter's best; empty unless it learned from play of several qualities."""
+
+
 class ModelRequest(msgspec.Struct, frozen=True, gc=False):
     """Named by its content, so nothing of it is left out where it is written: see `content_key`."""
 
@@ -76,6 +86,15 @@ class ModelRequest(msgspec.Struct, frozen=True, gc=False):
     seed: int | None = None
     schema: dict[str, Any] | None = None
     """A JSON schema that the answer must follow, for providers that can hold a model to one."""
+    plain: bool = False
+    """Send the messages' texts as one text to go on with, without the model's chat template."""
+    adapter: AdapterRef | None = None
+    """LoRA weights that the answer is made with."""
+
+    @property
+    def as_text(self) -> str:
+        """What a plain request says."""
+        return "\n\n".join(message.text for message in self.messages)
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):

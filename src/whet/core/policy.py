@@ -7,7 +7,7 @@ from functools import cached_property
 
 import msgspec
 
-from whet.core.calls import ModelRef, Sampling
+from whet.core.calls import AdapterRef, ModelRef, Sampling
 from whet.core.content import fingerprint
 from whet.core.skill import Skill
 
@@ -19,6 +19,13 @@ class ToolMode(StrEnum):
     """Calls written as text, for models without tool calls."""
 
 
+class Rendering(StrEnum):
+    CHAT = "chat"
+    """Messages, in the model's own chat template."""
+    PLAIN = "plain"
+    """One text that the model goes on with, for models that learned more from text than from chats."""
+
+
 class Harness(msgspec.Struct, frozen=True):
     """How a policy is driven."""
 
@@ -28,13 +35,9 @@ class Harness(msgspec.Struct, frozen=True):
     max_episode_tokens: int = 200_000
     """Tokens an episode may use, in and out, before it is ended and judged as it stands."""
     tool_mode: ToolMode = ToolMode.NATIVE
-
-
-class AdapterRef(msgspec.Struct, frozen=True):
-    """LoRA weights by content, with the identity of the base model that they fit."""
-
-    fingerprint: str
-    base: str
+    rendering: Rendering = Rendering.CHAT
+    constrained: bool = False
+    """Hold the model to the task's answer schema, where there is one and the endpoint can."""
 
 
 class Policy(msgspec.Struct, frozen=True, dict=True):
@@ -46,6 +49,9 @@ class Policy(msgspec.Struct, frozen=True, dict=True):
 
     def with_skill(self, skill: Skill) -> Policy:
         return msgspec.structs.replace(self, skill=skill)
+
+    def with_adapter(self, adapter: AdapterRef | None) -> Policy:
+        return msgspec.structs.replace(self, adapter=adapter)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from whet.core import Clock, ModelReply, ModelRequest, WhetError
+from whet.core import Clock, ModelReply, ModelRequest, RequestRefused, WhetError
 from whet.models.providers import Provider
 from whet.models.transport import HttpStream, Transport
 
@@ -21,6 +21,7 @@ class HttpSender:
 
     async def send(self, request: ModelRequest, timeout: float, headers: dict[str, str]) -> ModelReply:
         wire = self._provider.wire
+        self._refuse_foreign(request)
         body = wire.encode(self._provider.ref.name, request, stream=self._stream)
         all_headers = await self._all_headers(headers)
         try:
@@ -40,6 +41,17 @@ class HttpSender:
 
     async def aclose(self) -> None:
         pass
+
+    def _refuse_foreign(self, request: ModelRequest) -> None:
+        if request.plain:
+            raise RequestRefused(
+                f"{self._provider.ref} is asked by chat only",
+                hint='Set target.rendering = "chat", or use local/ models.',
+            )
+        if request.adapter is not None:
+            raise RequestRefused(
+                f"{self._provider.ref} cannot be asked with an adapter", hint="Adapters are played by local/ models."
+            )
 
     async def _receive(self, body: bytes, headers: dict[str, str], timeout: float) -> ModelReply:
         async with self._transport.stream(self._url, headers, body, timeout) as stream:

@@ -19,7 +19,7 @@ from whet.core import (
     seed_of,
 )
 from whet.rollout.calling import answer_to, arguments_of, calls_in
-from whet.rollout.render import Rendered, render, without_images
+from whet.rollout.render import Rendered, render, request_for, without_images
 
 Ask = Callable[[ModelRequest, bytes], Awaitable[ModelReply]]
 """Send a request; the bytes tell apart calls that look alike."""
@@ -64,12 +64,7 @@ class Episode:
         return End.TURN_LIMIT
 
     def _request(self, seed: int) -> ModelRequest:
-        return ModelRequest(
-            messages=(*self._rendered.head, *self._said),
-            tools=self._rendered.tools,
-            sampling=self._policy.sampling,
-            seed=seed,
-        )
+        return request_for(self._policy, self._rendered, self._said, seed)
 
     def _take(self, reply: ModelReply) -> None:
         self._said.append(reply.as_message())

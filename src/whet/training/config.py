@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from whet.core import Harness, ToolMode
+from whet.core import Harness, Rendering, ToolMode
 from whet.gate import RULES, Metric
 from whet.learners.skill import SkillSettings
 from whet.models import Caps, Price, RoleSettings
@@ -28,6 +28,10 @@ class TargetSettings(RoleSettings, frozen=True, omit_defaults=True, forbid_unkno
     """Tokens that an episode may use before it is ended and judged as it stands."""
     tools: ToolMode = ToolMode.NATIVE
     """native: the endpoint's tool calls; text: calls written as text, for models without them."""
+    rendering: Rendering = Rendering.CHAT
+    """chat: messages in the model's own template; plain: one text that the model goes on with (local models)."""
+    constrained: bool = False
+    """Hold answers to the task's schema, where it has one and the endpoint can."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -37,7 +41,9 @@ class TargetSettings(RoleSettings, frozen=True, omit_defaults=True, forbid_unkno
             raise ValueError("`max_turns` is at least 1")
 
     def as_harness(self) -> Harness:
-        return Harness(self.harness, self.max_turns, self.max_episode_tokens, self.tools)
+        return Harness(
+            self.harness, self.max_turns, self.max_episode_tokens, self.tools, self.rendering, self.constrained
+        )
 
 
 class GateSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
