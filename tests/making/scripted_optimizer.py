@@ -15,13 +15,16 @@ from whet.core import ModelRequest
 from whet.core.prompts import load_prompt
 
 STAGES = ("scenario", "tasks", "schema", "sample", "spec", "program", "solution", "verifier")
-_FIRST_LINES = {name: load_prompt("whet.making.prompts", name).splitlines()[0] for name in STAGES}
+_FIRST_LINES = {
+    name: re.compile(re.sub(r"\\\{\w+\\\}", ".*", re.escape(load_prompt("whet.making.prompts", name).splitlines()[0])))
+    for name in STAGES
+}
 _EXAMPLES = {"int": 1, "float": 1.0, "str": "x", "bool": False, "list": []}
 
 
 def stage_of(request: ModelRequest) -> str:
     asked = request.messages[0].text.splitlines()[0]
-    return next(name for name, line in _FIRST_LINES.items() if asked.startswith(line.split("{")[0]))
+    return next(name for name, line in _FIRST_LINES.items() if line.fullmatch(asked))
 
 
 class Known:

@@ -1,21 +1,19 @@
 """The verifier that gathers facts for a judging model, the same for every task: which rows were added or removed.
 
-Its source is written into made folders, so it stands alone and uses nothing but Python's library.
+The source of the function is written into made folders, so it uses Python's own names and what it imports itself.
 """
 
 from __future__ import annotations
 
-from typing import Any
 
-
-def verify_task(initial_db_path: str, final_db_path: str) -> dict[str, Any]:
+def verify_task(initial_db_path: str, final_db_path: str) -> dict[str, object]:
     """The rows of each table that only one of the two states has."""
     import contextlib
     import sqlite3
     import urllib.parse
     from collections import Counter
 
-    def rows_of(path: str) -> dict[str, Any]:
+    def rows_of(path: str) -> dict[str, Counter[str]]:
         place = "file:" + urllib.parse.quote(str(path)) + "?mode=ro"
         with contextlib.closing(sqlite3.connect(place, uri=True)) as connection:
             connection.row_factory = sqlite3.Row
@@ -27,9 +25,10 @@ def verify_task(initial_db_path: str, final_db_path: str) -> dict[str, Any]:
             }
 
     before, after = rows_of(initial_db_path), rows_of(final_db_path)
-    facts: dict[str, Any] = {}
+    nothing: Counter[str] = Counter()
+    facts: dict[str, object] = {}
     for name in sorted({*before, *after}):
-        old, new = before.get(name, Counter()), after.get(name, Counter())
+        old, new = before.get(name, nothing), after.get(name, nothing)
         if old != new:
             facts[name] = {
                 "only before": sorted((old - new).elements())[:50],
