@@ -21,7 +21,18 @@ import msgspec
 
 from machine import table, write_results
 from mock_server import MockServer
-from whet.core import ModelReply, ModelRequest, Priority, Purpose, Source, Split, SystemClock, Task, content_key
+from whet.core import (
+    ModelReply,
+    ModelRequest,
+    Priority,
+    Purpose,
+    Source,
+    Split,
+    SystemClock,
+    Task,
+    Trajectory,
+    content_key,
+)
 from whet.learners.skill import minibatches
 from whet.models import Models, Prices, RecordedModel
 from whet.store import RunReader
@@ -95,12 +106,12 @@ class Ideal:
 
     async def propose(self, policy: str, tasks: list[Task], step: bytes, start: float) -> float:
         ends = {task.id: self.play(policy, task, start) for task in tasks}
-        evidence = [_there(self.trajectories[policy, task.id]) for task in tasks]
+        arrived = Arrivals()
+        evidence = [arrived.at(ends[task.id], self.trajectories[policy, task.id]) for task in tasks]
         patches: dict[Source, list[float]] = {source: [] for source in Source}
         async for batch in minibatches(evidence, self.project.config.skill.minibatch_size, step):
             purpose = Purpose.REFLECT_FAILURE if batch.source is Source.FAILURE else Purpose.REFLECT_SUCCESS
-            members = max(ends[trajectory.task] for trajectory in batch.trajectories)
-            patches[batch.source].append(members + self.call(step, purpose, str(batch.number)))
+            patches[batch.source].append(arrived.last + self.call(step, purpose, str(batch.number)))
         failure = self.merge(step, Purpose.MERGE_FAILURE, patches[Source.FAILURE])
         success = self.merge(step, Purpose.MERGE_SUCCESS, patches[Source.SUCCESS])
         merged = max(failure, success) + self.call(step, Purpose.MERGE_FINAL, "")
@@ -120,8 +131,15 @@ class Ideal:
         return self.seconds.get(content_key("optimizer", step, purpose, place), 0.0)
 
 
-async def _there(trajectory: Any) -> Any:
-    return trajectory
+class Arrivals:
+    """What is in a minibatch is certain when all before its last member have arrived, for they could be in it too."""
+
+    def __init__(self) -> None:
+        self.last = 0.0
+
+    async def at(self, end: float, trajectory: Trajectory) -> Trajectory:
+        self.last = max(self.last, end)
+        return trajectory
 
 
 def measure(slow_share: float, seed: int) -> dict[str, Any]:
