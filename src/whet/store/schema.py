@@ -53,13 +53,14 @@ def version_of(connection: sqlite3.Connection) -> int:
     return int(version)
 
 
-def migrate(connection: sqlite3.Connection, name: str) -> None:
-    """Lift the file to this version of whet; each step is whole or not at all."""
-    version = version_of(connection)
-    refuse_newer(version, name)
-    for number, statements in enumerate(MIGRATIONS[version:], start=version + 1):
+def migrate(connection: sqlite3.Connection, name: str, migrations: tuple[tuple[str, ...], ...] = MIGRATIONS) -> None:
+    """Lift the file to this version of whet; each step is whole or not at all, also if two processes start at once."""
+    while (version := version_of(connection)) < len(migrations):
         connection.execute("BEGIN IMMEDIATE")
         try:
+            version = version_of(connection)
+            statements = migrations[version] if version < len(migrations) else ()
+            number = version + bool(statements)
             for statement in statements:
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {number}")
@@ -67,11 +68,12 @@ def migrate(connection: sqlite3.Connection, name: str) -> None:
             connection.execute("ROLLBACK")
             raise
         connection.execute("COMMIT")
+    refuse_newer(version, name, len(migrations))
 
 
-def refuse_newer(version: int, name: str) -> None:
-    if version > SCHEMA_VERSION:
+def refuse_newer(version: int, name: str, known: int = SCHEMA_VERSION) -> None:
+    if version > known:
         raise StoreTooNew(
-            f"{name} was written by a later whet (schema {version}; this one knows {SCHEMA_VERSION})",
+            f"{name} was written by a later whet (schema {version}; this one knows {known})",
             hint="Upgrade whet to open it.",
         )
