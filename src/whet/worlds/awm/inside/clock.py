@@ -122,10 +122,11 @@ def _replace_datetime(clock: WorldClock) -> None:
     vars(ours).update(_classes(clock))
     real_import = builtins.__import__
 
-    def imported(name: str, scope: Any = None, local: Any = None, wanted: Any = (), level: int = 0) -> Any:
-        if name == "datetime" and level == 0 and _is_foreign(scope):
+    # The parameters are named as the real one's: the library of codecs passes them by name.
+    def imported(name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+        if name == "datetime" and level == 0 and _is_foreign(globals):
             return ours
-        return real_import(name, scope, local, wanted, level)
+        return real_import(name, globals, locals, fromlist, level)
 
     builtins.__import__ = imported
 
