@@ -19,7 +19,7 @@ _FIRST_LINES = {
     name: re.compile(re.sub(r"\\\{\w+\\\}", ".*", re.escape(load_prompt("whet.making.prompts", name).splitlines()[0])))
     for name in STAGES
 }
-_EXAMPLES = {"int": 1, "float": 1.0, "str": "x", "bool": False, "list": []}
+_EXAMPLES: dict[str, Any] = {"int": 1, "float": 1.0, "str": "x", "bool": False, "list": []}
 
 
 def stage_of(request: ModelRequest) -> str:
@@ -52,8 +52,7 @@ class Known:
 
     def answer(self, request: ModelRequest) -> dict[str, Any]:
         """The good one."""
-        stage = stage_of(request)
-        task = next((n for n, text in enumerate(self.tasks) if text in request.messages[0].text), 0)
+        stage, task = stage_of(request), self.task_of(request)
         answers: dict[str, Callable[[], dict[str, Any]]] = {
             "scenario": lambda: {
                 "name": self.name,
@@ -69,6 +68,10 @@ class Known:
             "verifier": lambda: {"code": self.verifiers[task]},
         }
         return answers[stage]()
+
+    def task_of(self, request: ModelRequest) -> int:
+        """The place of the task that is asked about; the first where all are."""
+        return next((n for n, text in enumerate(self.tasks) if text in request.messages[0].text), 0)
 
 
 def _example(kind: str) -> Any:

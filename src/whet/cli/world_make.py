@@ -117,6 +117,6 @@ def _print(made: Made, base_dir: Path) -> None:
         click.echo(f'Play them: [world]\nuse = "awm"\npath = "{_shown(made.folder, base_dir)}"')
 
 
-def _shown(folder: Path, base_dir: Path) -> str:
+def _shown(folder: str, base_dir: Path) -> str:
     """As [world] of the project's whet.toml names it."""
     return os.path.relpath(folder, base_dir)

@@ -56,18 +56,15 @@ class MadeScenario(msgspec.Struct, frozen=True):
 
 
 class Made(msgspec.Struct, frozen=True):
-    folder: Path
+    folder: str
     scenarios: tuple[MadeScenario, ...]
     reports: tuple[ScenarioReport, ...]
     """What admission found, of those that were made."""
     audit: tuple[TaskAudit, ...]
+    sound: int
+    """Tasks that were admitted, and that the audit has nothing against."""
     stopped: str = ""
     """Why it ended before its end; the same order goes on."""
-
-    @property
-    def sound(self) -> int:
-        """Tasks that were admitted, and that the audit has nothing against."""
-        return sum(task.sound for task in self.audit)
 
 
 class Maker(msgspec.Struct, frozen=True):
@@ -123,7 +120,8 @@ async def make_worlds(order: Order, folder: Path, maker: Maker) -> Made:
     scenarios = await making.scenarios()
     names = [one.name for one in scenarios if not one.given_up]
     reports, audit = await _examined(folder, names, maker.monitor) if names else ((), ())
-    return Made(folder, tuple(scenarios), reports, audit, str(making.stopped or ""))
+    sound = sum(task.sound for task in audit)
+    return Made(str(folder), tuple(scenarios), reports, audit, sound, str(making.stopped or ""))
 
 
 class _Making:
