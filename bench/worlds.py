@@ -188,11 +188,21 @@ async def many_open(world: AwmWorld, task: Task, count: int) -> dict[str, float]
 
 async def churned(world: AwmWorld, task: Task, count: int) -> dict[str, int]:
     """Files, processes and folders that so many sessions leave behind."""
-    before = standing(world)
+    before = await at_rest(world)
     for seed in range(count):
         await (await world.open(task, seed)).close()
-    after = standing(world)
+    after = await at_rest(world)
     return {"sessions": count, **{name: after[name] - before[name] for name in after}}
+
+
+async def at_rest(world: AwmWorld) -> dict[str, int]:
+    """What stands once it stays so: a process that has ended is buried by its parent a moment later."""
+    seen = [standing(world)]
+    async with asyncio.timeout(60):
+        while len(seen) < 10 or any(one != seen[-1] for one in seen[-10:]):
+            await asyncio.sleep(0.05)
+            seen.append(standing(world))
+    return seen[-1]
 
 
 def standing(world: AwmWorld) -> dict[str, int]:
