@@ -51,6 +51,23 @@ class Author:
         return [request.messages[-1].text for request in self.of(stage)[1:]]
 
 
+class TwoAuthors:
+    """Two scenarios: the second is proposed where the first is there already."""
+
+    def __init__(self, first: Known, second: Known) -> None:
+        self.first, self.second = Author(first), Author(second)
+
+    @property
+    def asked(self) -> list[ModelRequest]:
+        return [*self.first.asked, *self.second.asked]
+
+    def __call__(self, request: ModelRequest) -> ModelReply | str:
+        first, second = (f"{mark} {self.first.known.name}" for mark in ("-", "## The application:"))
+        text = request.messages[0].text
+        is_first = first not in text if stage_of(request) == "scenario" else second in text
+        return (self.first if is_first else self.second)(request)
+
+
 async def make(
     folder: Path, author: Any, order: Order, *, caps: Caps | None = None, monitor: Monitor | None = None
 ) -> Made:

@@ -61,6 +61,8 @@ def command(
     The same command goes on with what was ended, and repeats no call; with more --scenarios, it makes those that are
     missing. Exit code 1: nothing sound came about, or it was stopped.
     """
+    if not theme.strip():
+        raise click.UsageError("the theme is empty")
     path = config_file(project)
     config = _config(path, overrides)
     folder = out or path.parent / DEFAULT_OUT
