@@ -6,6 +6,7 @@ better than showing some of them.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Awaitable, Sequence
 from random import Random
@@ -17,6 +18,7 @@ from whet.core import (
     EditStatus,
     Policy,
     Proposal,
+    Rendering,
     Ruling,
     Skill,
     Source,
@@ -33,6 +35,7 @@ from whet.learners.skill.settings import SkillSettings
 
 EXAMPLES = "## Examples"
 RULES = "## Rules"
+_BLANK = re.compile(r"\n\s*\n")
 _LONGEST = 600
 """Letters of a task or an answer that an example shows."""
 
@@ -48,7 +51,7 @@ class Demonstrator:
     ) -> Proposal:
         played = [await trajectory for trajectory in evidence]
         budget = edit_budget(self._settings, step.number, step.total)
-        items = _examples(played, step.key) + _rules(played)
+        items = _examples(played, step.key, plain=incumbent.harness.rendering is Rendering.PLAIN) + _rules(played)
         fresh = [item for item in items if item.content not in incumbent.skill.text][:budget]
         if not fresh:
             return Proposal(None, skipped="skip_no_patches", budget=budget)
@@ -83,7 +86,7 @@ class Demonstrator:
         return Proposal(None, skipped="skip_off")
 
 
-def _examples(played: Sequence[Trajectory], step: bytes) -> list[Edit]:
+def _examples(played: Sequence[Trajectory], step: bytes, *, plain: bool) -> list[Edit]:
     """What failed and has a right answer goes first, then what was passed best; kinds in turn, so none is forgotten."""
     order = list(played)
     Random(seed_from(step, "examples")).shuffle(order)
@@ -91,14 +94,14 @@ def _examples(played: Sequence[Trajectory], step: bytes) -> list[Edit]:
     seen: Counter[str] = Counter()
     ranked: list[tuple[int, int, Edit]] = []
     for position, trajectory in enumerate(order):
-        shown = _shown(trajectory)
+        shown = _shown(trajectory, plain=plain)
         if shown is not None:
             ranked.append((seen[trajectory.kind], position, shown))
             seen[trajectory.kind] += 1
     return [edit for _, _, edit in sorted(ranked, key=lambda item: item[:2])]
 
 
-def _shown(played: Trajectory) -> Edit | None:
+def _shown(played: Trajectory, *, plain: bool) -> Edit | None:
     verdict = played.verdict
     told = played.messages[0].text.strip() if played.messages else ""
     right = (verdict.reference or (played.answer if verdict.hard else "")).strip() if verdict else ""
@@ -108,7 +111,9 @@ def _shown(played: Trajectory) -> Edit | None:
         # What tells one task of a world from another mostly stands at its end.
         told = f"… {told[-_LONGEST:]}"
     source = Source.SUCCESS if played.hard else Source.FAILURE
-    content = without_markers(f"Task: {told}\nAnswer: {right}")
+    # A model that goes on with a text is shown the very text that it is to write.
+    told, right = (_BLANK.sub("\n", text) for text in (told, right))
+    content = without_markers(f"{told} {right}" if plain else f"Task: {told}\nAnswer: {right}")
     return Edit("append", EXAMPLES, content, source=source, support=1, tasks=(played.task,))
 
 
@@ -135,9 +140,8 @@ def _with(skill: Skill, item: Edit, most: int) -> Skill:
     sections = _sections(body)
     items = sections.get(item.target, [])
     items = [*items, item.content]
-    shown = [item for item in items if item.startswith("Task: ")]
-    for oldest in shown[: max(0, len(shown) - most)]:
-        items.remove(oldest)
+    if item.target == EXAMPLES:
+        items = items[max(0, len(items) - most) :]
     sections[item.target] = items
     head = sections.pop("", [""])[0]
     written = [head.rstrip()] if head.strip() else []
