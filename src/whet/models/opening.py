@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import cast
 
 import msgspec
 
-from whet.core import Clock, ConfigError, ModelRef, Nanodollars, Usage
+from whet.core import Clock, ConfigError, ModelRef, ModelReply, ModelRequest, Nanodollars, Usage
+from whet.models.embedded import EmbeddedModel, EmbeddedSettings, FindAdapter
+from whet.models.embedded.naming import LOCAL, local_file
 from whet.models.http import HttpSender
 from whet.models.ledger import Caps, Ledger
 from whet.models.limits import Places
@@ -19,14 +22,14 @@ from whet.models.recorded import RecordedModel, Sender
 from whet.models.roles import RoleSettings
 from whet.models.scripted import Script, ScriptedSender, replay
 from whet.models.transport import AioTransport, Transport
-from whet.project import find
+from whet.project import data_folder, find
 from whet.store import RunStore
 
 SCRIPTED = "scripted/"
 
 
 class Models:
-    """What the roles of one run share: transport, limits by endpoint, prices."""
+    """What the roles of one run share: transport, limits by endpoint, prices, embedded models."""
 
     def __init__(
         self,
@@ -36,13 +39,17 @@ class Models:
         prices: Prices,
         clock: Clock,
         transport: Transport | None = None,
+        adapters: FindAdapter | None = None,
     ) -> None:
+        """`adapters` finds the file of LoRA weights, or raises a WhetError."""
         self._environ = environ
         self._base_dir = base_dir
         self._prices = prices
         self._clock = clock
         self._transport = transport or AioTransport()
+        self._adapters = adapters
         self._places: dict[str, Places] = {}
+        self._embedded: dict[str, EmbeddedModel] = {}
 
     def check(self, role: str, settings: RoleSettings, caps: Caps) -> ModelRef:
         """Which model it is. Raises what `open` would, and sends nothing."""
@@ -60,13 +67,18 @@ class Models:
             reached.sender,
             store=store,
             ledger=ledger,
-            places=self._places.setdefault(reached.address, Places(settings.max_in_flight, self._clock)),
+            places=self._places.setdefault(
+                reached.address, Places(min(settings.max_in_flight, reached.most_at_once), self._clock)
+            ),
             clock=self._clock,
             price=_free if price is FREE else price.cost,
-            settings=settings,
+            settings=msgspec.structs.replace(settings, send_late_again=False) if reached.embedded else settings,
         )
 
     async def aclose(self) -> None:
+        while self._embedded:
+            _, model = self._embedded.popitem()
+            await model.aclose()
         await self._transport.close()
 
     def _reach(self, role: str, settings: RoleSettings) -> _Reached:
@@ -75,11 +87,27 @@ class Models:
         if settings.model.startswith(SCRIPTED):
             ref, script = _script(role, settings.model.removeprefix(SCRIPTED), self._base_dir)
             return _Reached(ref, ScriptedSender(script), settings.model, local=True)
+        if settings.model.startswith(f"{LOCAL}/"):
+            return self._embed(role, settings)
         provider = resolve(
             settings.model, base_url=settings.base_url, options=settings, environ=self._environ, clock=self._clock
         )
         sender = HttpSender(provider, self._transport, self._clock, stream=settings.stream)
         return _Reached(provider.ref, sender, provider.base_url, provider.local)
+
+    def _embed(self, role: str, settings: RoleSettings) -> _Reached:
+        """Roles that name the same file share what runs it, unless one of them wants its answers exactly repeatable."""
+        named = settings.model.removeprefix(f"{LOCAL}/")
+        found = local_file(role, named, base_dir=self._base_dir, data_folder=data_folder(self._environ))
+        exact = settings.max_in_flight == 1
+        address = f"{LOCAL}:{found.file.resolve()}:{'exact' if exact else 'shared'}"
+        model = self._embedded.get(address)
+        if model is None:
+            model = EmbeddedModel(
+                found.file, adapters=self._adapters, settings=EmbeddedSettings(exact=exact), name=found.name
+            )
+            self._embedded[address] = model
+        return _Reached(found.ref, _Lent(model), address, True, embedded=True, most_at_once=model.shape.slots)
 
     def _price(self, role: str, reached: _Reached, caps: Caps) -> Price:
         """What the user says goes before the shipped table; what runs on the user's own machines is free."""
@@ -101,6 +129,22 @@ class _Reached(msgspec.Struct, frozen=True):
     sender: Sender
     address: str
     local: bool
+    embedded: bool = False
+    most_at_once: int = sys.maxsize
+    """Whoever waits for a place spends none of a call's time."""
+
+
+class _Lent:
+    """An embedded model as one role sees it. It is closed with all of them."""
+
+    def __init__(self, model: EmbeddedModel) -> None:
+        self._model = model
+
+    async def send(self, request: ModelRequest, timeout: float, headers: dict[str, str]) -> ModelReply:
+        return await self._model.send(request, timeout, headers)
+
+    async def aclose(self) -> None:
+        pass
 
 
 def _script(role: str, reference: str, base_dir: Path) -> tuple[ModelRef, Script]:
