@@ -14,7 +14,7 @@ from whet.cli.checking import opened_judge
 from whet.cli.loading import load_for_training
 from whet.cli.numbers import interval, plural, share
 from whet.cli.options import config_argument, examples, json_option, plain_option, set_option
-from whet.cli.output import number, pairs, print_json, print_table, rest, text, title
+from whet.cli.output import number, pairs, paragraph, print_json, print_table, rest, text, title
 from whet.cli.working import work_on
 from whet.core import Policy, Purpose, Split, Task, Trajectory
 from whet.models import Prices
@@ -28,6 +28,8 @@ class Audit(msgspec.Struct, frozen=True):
     tasks: tuple[TaskAudit, ...]
     suite: Suite | None
     bill: Bill | None
+    left_out: tuple[str, ...] = ()
+    """What the world itself says that it did not take in, or took in with something wrong."""
 
     @property
     def sound(self) -> bool:
@@ -67,7 +69,7 @@ def command(
         (suite, bill), _ = work_on(
             lambda monitor: _play(project, chosen.path, monitor), project.clock, plain=plain, log=as_json
         )
-    audit = Audit(tuple(probed), suite, bill)
+    audit = Audit(tuple(probed), suite, bill, tuple(getattr(project.world, "left_out", ())))
     print_json(audit) if as_json else _print(audit, each=each)
     if not audit.sound:
         click.get_current_context().exit(NO)
@@ -149,6 +151,10 @@ def _print(audit: Audit, *, each: bool) -> None:
     unproven = sum(task.outcomes[Probe.KNOWN_GOOD] is Outcome.ABSENT for task in audit.tasks)
     if unproven:
         click.echo(f"{plural(unproven, 'task')} without a known good solution: that it can be passed is not shown.")
+    if audit.left_out:
+        title("Known before")
+        for line in audit.left_out:
+            paragraph(line, indent="  ")
     if audit.suite is not None:
         _print_suite(audit.suite)
     if audit.bill is not None:

@@ -6,12 +6,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from scenarios import DDL, INSERTS, PROGRAM, VERIFIER, scenario, write_folder
 
+from whet.cli.app import main
 from whet.worlds.awm import admit
 
 pytestmark = pytest.mark.slow
 
+CONFIG = """\
+[world]
+use = "awm"
+path = "worlds"
+[target]
+model = "scripted/never.py:asked"
+[optimizer]
+model = "scripted/never.py:asked"
+"""
 PASSES_ALWAYS = 'def verify_task_completion(initial_db_path, final_db_path):\n    return {"result": "complete"}\n'
 ERRS = "def verify_task_completion(initial_db_path, final_db_path):\n    raise KeyError('x')\n"
 MOODY = """\
@@ -105,3 +116,33 @@ async def test_admitting_one_scenario_keeps_what_is_known_of_the_others(tmp_path
     folder = write_folder(tmp_path, scenario("one"), scenario("two"))
     await admit(folder)
     assert (await admit(folder, only=["two"])).admitted == ["one", "two"]
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+def test_an_audit_of_the_folder_names_every_planted_defect(tmp_path: Path, lenient: bool) -> None:
+    verifiers = [VERIFIER, PASSES_ALWAYS, ERRS, DATED]
+    tasks = [f"task {number}" for number in range(4)]
+    planted = [
+        scenario("sound", tasks=[*tasks, "task 4"], coded=[VERIFIER] * 5, judged=[]),
+        scenario("table", ddl=[], inserts=INSERTS[:1]),
+        scenario("route", program=HIDDEN),
+        scenario("verifiers", tasks=tasks, coded=verifiers, judged=[]),
+    ]
+    (tmp_path / "whet.toml").write_text(CONFIG)
+    (tmp_path / "never.py").write_text("def asked(request):\n    raise AssertionError\n")
+    write_folder(tmp_path / "worlds", *planted)
+    whet = CliRunner().invoke
+    imported = whet(main, ["world", "import", "awm", str(tmp_path / "worlds"), *(["--lenient"] if lenient else [])])
+    assert imported.exit_code == 0, imported.output
+    audit = whet(main, ["audit", str(tmp_path / "whet.toml"), "--verifier-only"])
+    assert audit.exit_code == (1 if lenient else 0), audit.output
+    for defect in (
+        "task verifiers/1: an agent that does nothing passes",
+        "no such table: notes",
+        "scenario route: two handlers are on GET /api/notes: the later one is hidden",
+        "task verifiers/3: the verifier says other things on another date",
+        "task verifiers/2: the verifier does not work: the verifier raised KeyError",
+    ):
+        assert defect in audit.stdout
+    assert "sound/" not in audit.stdout
+    assert "verifiers/0" not in audit.stdout
