@@ -117,8 +117,9 @@ def test_what_cannot_be_loaded_is_told(
 
 def test_every_built_in_world_can_be_listed_with_its_settings() -> None:
     known = {info.name: info for info in known_worlds() if info.origin == "built-in"}
-    games = {"grid_ctf", "othello_opening", "othello", "textworld"}
-    assert set(known) == {"jsonl", "pack", "awm", "openenv", "mcp", "reasoning_gym", *games}
+    games = {"grid_ctf", "othello_opening", "othello", "textworld", "alfworld"}
+    drills = {"house_commands", "orders", "dates", "house_codes", "measures", "tickets"}
+    assert set(known) == {"jsonl", "pack", "awm", "openenv", "mcp", "reasoning_gym", *games, *drills}
     for info in known.values():
         assert info.problem == ""
         assert info.description.endswith(".")

@@ -39,6 +39,7 @@ BUILT_IN = {
     "awm": "whet.worlds.awm:AwmWorld",
     "mcp": "whet.worlds.remote.mcp:McpWorld",
     "reasoning_gym": "whet.worlds.reasoning_gym:ReasoningGym",
+    "alfworld": "whet.worlds.alfworld:AlfWorld",
     "textworld": "whet.worlds.textworld:TextWorld",
     "openenv": "whet.worlds.remote.openenv:OpenEnvWorld",
     "pack": "whet.worlds.pack:pack",
