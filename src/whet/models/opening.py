@@ -10,7 +10,7 @@ from typing import cast
 
 import msgspec
 
-from whet.core import Clock, ConfigError, ModelRef, ModelReply, ModelRequest, Nanodollars, Usage
+from whet.core import Clock, ConfigError, ModelRef, ModelReply, ModelRequest, Nanodollars, Usage, fingerprint
 from whet.models.embedded import EmbeddedModel, EmbeddedSettings, FindAdapter
 from whet.models.embedded.naming import LOCAL, local_file
 from whet.models.http import HttpSender
@@ -74,6 +74,16 @@ class Models:
             price=_free if price is FREE else price.cost,
             settings=msgspec.structs.replace(settings, send_late_again=False) if reached.embedded else settings,
         )
+
+    def embedded(self, role: str, settings: RoleSettings) -> EmbeddedModel | None:
+        """The model that answers for this role within the process; None where an endpoint does."""
+        address = self._reach(role, settings).address
+        return self._embedded.get(address)
+
+    def base(self, role: str, settings: RoleSettings) -> str:
+        """What adapters have to fit: weights and chat template where they can be read, else the model's name."""
+        model = self.embedded(role, settings)
+        return model.base if model else fingerprint("base", settings.model)
 
     async def aclose(self) -> None:
         while self._embedded:

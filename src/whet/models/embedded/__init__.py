@@ -7,7 +7,7 @@ from whet.models.embedded.catalogue import KNOWN, Known
 from whet.models.embedded.header import Header, read_header
 from whet.models.embedded.identity import base_of
 from whet.models.embedded.model import EmbeddedModel, FindAdapter
-from whet.models.embedded.pulling import pull, pulled
+from whet.models.embedded.pulling import original, pull, pulled
 from whet.models.embedded.settings import EmbeddedSettings
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Header",
     "Known",
     "base_of",
+    "original",
     "pull",
     "pulled",
     "read_header",

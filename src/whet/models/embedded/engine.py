@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -23,6 +23,9 @@ from whet.models.transport import AioTransport
 
 _WORTH = 64
 """Tokens whose state is worth keeping, and waiting for: they take longer to evaluate than their state to copy."""
+
+
+T = TypeVar("T")
 
 
 class Timings(msgspec.Struct, frozen=True):
@@ -65,10 +68,27 @@ class Engine:
         self.evaluated = 0
         """Prompt tokens that were evaluated rather than taken from what was known."""
 
-    async def ask(self, path: str, body: Mapping[str, Any], type: type[Any]) -> Any:
+    async def ask(self, path: str, body: Mapping[str, Any], type: type[T]) -> T:
         """A question that needs no slot, such as what a text's tokens are."""
         async with self._servers.lease() as running:
             return await running.server.post(path, body, type)
+
+    async def chat(
+        self,
+        tokens: Tokens,
+        need: int,
+        body: Mapping[str, Any],
+        type: type[T],
+        adapter: str = "",
+        file: Path | None = None,
+    ) -> tuple[T, int]:
+        """For what only llama.cpp's chat form can do. `tokens` is what it renders to. Says too how many were known."""
+        async with self.seat(tokens, need, adapter, file) as seat:
+            cached = await self._prepare(seat, tokens) if self._reuse else 0
+            answer = await seat.post("/v1/chat/completions", body, type)
+            seat.holds(tokens)
+            self.evaluated += len(tokens) - cached
+            return answer, cached
 
     async def complete(
         self, tokens: Tokens, need: int, sampling: Mapping[str, Any], adapter: str = "", file: Path | None = None
@@ -194,7 +214,7 @@ class Seat:
         self.slot.tokens, self.slot.adapter = tokens, self.adapter
         self.known = True
 
-    async def post(self, path: str, body: Mapping[str, Any], type: type[Any]) -> Any:
+    async def post(self, path: str, body: Mapping[str, Any], type: type[T]) -> T:
         """What the slot holds is not known until the caller says so afterwards."""
         self.known = False
         return await self.running.server.post(

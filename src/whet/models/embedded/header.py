@@ -132,7 +132,7 @@ def read_header(path: Path) -> Header:
         with path.open("rb") as file:
             return _Reading(path, file, path.stat().st_size).header()
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}", hint="Pull it with `whet models pull`.") from error
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def read_model_header(path: Path) -> Header:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -22,7 +23,9 @@ from whet.core import (
     RequestRefused,
     Usage,
     WhetError,
+    content_key,
 )
+from whet.models.embedded.chat import Chat
 from whet.models.embedded.engine import Completion, Engine
 from whet.models.embedded.header import read_header, read_model_header
 from whet.models.embedded.identity import base_of
@@ -32,6 +35,8 @@ from whet.models.embedded.slots import Tokens
 from whet.models.wires.thinking import split_thinking
 
 FindAdapter = Callable[[AdapterRef], Path]
+
+_NO_JSON = "q"
 
 
 class Rendered(msgspec.Struct, frozen=True):
@@ -64,6 +69,7 @@ class EmbeddedModel:
         """Tokens of prompt and answer together."""
         self._find = adapters
         self._found: dict[str, Path] = {}
+        self._held: dict[bytes, bool] = {}
         keep_bytes = settings.prompts_mib * 1024 * 1024
         self._engine = Engine(file, self.shape, keep_bytes=keep_bytes, reuse=not settings.exact)
 
@@ -131,6 +137,12 @@ class EmbeddedModel:
         room = self._room(tokens)
         need = len(tokens) + min(room, request.sampling.max_tokens)
         adapter = request.adapter.fingerprint if request.adapter else ""
+        if request.schema is not None:
+            await self._probe(request.schema)
+        if request.tools:
+            body = {**chat_body(request), **sampling_body(request, room)}
+            chat, cached = await self._engine.chat(tokens, need, body, Chat, adapter, file)
+            return chat.reply(self.name, len(tokens), cached)
         completion = await self._engine.complete(tokens, need, sampling_body(request, room), adapter, file)
         return self._reply(request, completion)
 
@@ -166,10 +178,27 @@ class EmbeddedModel:
         return (await self._engine.ask("/tokenize", body, Tokenized)).tokens
 
     def _refuse_tools(self, request: ModelRequest) -> None:
-        if request.tools:
+        if request.tools and (request.plain or "tools" not in self.header.template):
             raise RequestRefused(
                 f"the template of {self.name} knows no tools",
                 hint='Set target.tools = "text", or use a model whose template does.',
+            )
+        if request.tools and request.schema is not None:
+            raise RequestRefused("an answer can call tools or follow a schema, not both")
+
+    async def _probe(self, schema: dict[str, Any]) -> None:
+        """llama.cpp drops a schema that it cannot follow, and says nothing. So each is tried once: with a letter that
+        begins no JSON made all but certain, only a schema that holds keeps it out."""
+        key = content_key("schema", schema)
+        if key not in self._held:
+            letter = (await self.tokens(_NO_JSON))[:1]
+            sampling = {"n_predict": 1, "temperature": 0.0, "json_schema": schema, "logit_bias": [[*letter, 1000.0]]}
+            tried = await self._engine.complete(letter, 2, sampling)
+            self._held[key] = not tried.content.startswith(_NO_JSON)
+        if not self._held[key]:
+            raise RequestRefused(
+                f"{self.name} cannot be held to this schema",
+                hint="Leave out what llama.cpp does not know, such as uniqueItems, not, and looking ahead in patterns.",
             )
 
     def _adapter(self, wanted: AdapterRef | None) -> Path | None:

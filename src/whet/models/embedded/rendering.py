@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from whet.core import ImagePart, Message, ModelRequest, RequestRefused, Speaker
 
 
@@ -29,12 +31,25 @@ def _message(message: Message) -> dict[str, Any]:
     body: dict[str, Any] = {"role": message.speaker.value, "content": message.text}
     if message.tool_calls:
         body["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": _arguments(call.arguments)},
+            }
             for call in message.tool_calls
         ]
     if message.speaker is Speaker.TOOL:
         body["tool_call_id"] = message.tool_call_id
     return body
+
+
+def _arguments(written: str) -> str:
+    """Templates take JSON only. What a model wrote wrongly is shown to it as a text."""
+    try:
+        msgspec.json.decode(written)
+    except (msgspec.DecodeError, UnicodeError):
+        return msgspec.json.encode(written).decode()
+    return written
 
 
 def sampling_body(request: ModelRequest, most: int) -> dict[str, Any]:

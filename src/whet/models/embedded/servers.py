@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from whet.core import EndpointUnreachable, WhetError
+from whet.core import EndpointUnreachable, RequestRefused, WhetError
 from whet.models.embedded.server import Server
 from whet.models.embedded.slots import Desk, Slot, Taken, Tokens
 
@@ -157,7 +157,8 @@ class Servers:
             try:
                 await (await self._start((path,))).close()
             except WhetError as error:
-                self._refused[name] = error
+                hint = "It was made for another model, or is damaged."
+                self._refused[name] = RequestRefused(error.message, hint=hint)
         self._wanted = {name: path for name, path in wanted.items() if name not in self._refused} | self._wanted
 
     def _retire(self, running: Running) -> None:
