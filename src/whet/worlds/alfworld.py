@@ -28,7 +28,7 @@ _UNPLAYABLE = ("movable", "Sliced")
 _SIGNS = {"_bar_": "|", "_minus_": "-", "_plus_": "+", "_dot_": ".", "_comma_": ","}
 _BRIEF = """\
 You do a task in a house, with the tool `act`: one command a call, such as "go to desk 1", "take mug 1 from desk 1",
-"open drawer 2", "look" or "inventory". You are done when the task is. You need not write an answer.
+"open drawer 2", "look" or "inventory"; "help" lists them. You are done when the task is. You need not write an answer.
 
 {opening}"""
 
