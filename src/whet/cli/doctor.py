@@ -14,6 +14,7 @@ import msgspec
 
 from whet import __version__
 from whet.cli.boundary import NO
+from whet.cli.embedded import running
 from whet.cli.models import ProviderLine, key_state, provider_lines
 from whet.cli.options import examples, json_option, project_option
 from whet.cli.output import print_json, print_table, rest, text, title, width
@@ -25,6 +26,8 @@ from whet.store.reader import sqlite_version
 EXTRAS = {
     "azure": ("azure.identity", "signing in to Azure without a key"),
     "skillopt": ("yaml", "reading SkillOpt configurations"),
+    "local": ("xllamacpp", "models that run within whet (local/…)"),
+    "train": ("peft", "training adapters"),
     "mcp": ("mcp", "playing worlds by MCP, and MCP servers as worlds"),
     "worlds": ("fastapi", "worlds whose tools are generated programs (awm)"),
     "reasoning-gym": ("reasoning_gym", "the puzzles of reasoning_gym"),
@@ -76,6 +79,7 @@ def examine(project: Path, environ: Mapping[str, str]) -> list[Finding]:
         _terminal(environ),
         sandbox_finding(survey()),
         *(_extra(name, module, use) for name, (module, use) in EXTRAS.items()),
+        _embedded(environ),
         *(_key(line) for line in provider_lines(environ)),
     ]
 
@@ -132,6 +136,12 @@ def _extra(name: str, module: str, use: str) -> Finding:
     works = _is_installed(module)
     says = f"installed, for {use}" if works else f"not installed, for {use}"
     return Finding(f"extra {name}", works, says, f"pip install 'whet[{name}]'", optional=True)
+
+
+def _embedded(environ: Mapping[str, str]) -> Finding:
+    told = running(environ)
+    mend = "whet models pull smollm2-135m"
+    return Finding("embedded models", bool(told), told or "none is pulled", mend, optional=True)
 
 
 def _is_installed(module: str) -> bool:

@@ -12,6 +12,7 @@ import msgspec
 
 from whet.cli.boundary import NO
 from whet.cli.checking import Checked, check_roles, configured_roles
+from whet.cli.embedded import EmbeddedLine, embedded_lines, print_embedded, pull_model
 from whet.cli.loading import config_file
 from whet.cli.numbers import money
 from whet.cli.options import config_argument, examples, json_option, set_option
@@ -37,23 +38,27 @@ class Providers(msgspec.Struct, frozen=True):
     providers: tuple[ProviderLine, ...]
     prices_checked: str
     prices: dict[str, Price]
+    embedded: tuple[EmbeddedLine, ...]
 
 
-@click.group("models", epilog=examples("whet models list", "whet models check"))
+@click.group("models", epilog=examples("whet models list", "whet models pull smollm2-135m", "whet models check"))
 def command() -> None:
-    """Providers and prices, and whether a project's models answer."""
+    """Providers and prices, models that run within whet, and whether a project's models answer."""
+
+
+command.add_command(pull_model)
 
 
 @command.command("list", epilog=examples("whet models list", "whet models list --json"))
 @json_option
 def list_models(as_json: bool) -> None:
-    """Providers, whether their key is set, and list prices.
+    """Providers, whether their key is set, list prices, and models that run within whet.
 
     A model is named "provider/name". Prices of others are given in [prices]; without a price a cap in dollars cannot be
     kept, so then one is asked for.
     """
     shipped = shipped_prices()
-    found = Providers(provider_lines(os.environ), shipped.checked, shipped.prices)
+    found = Providers(provider_lines(os.environ), shipped.checked, shipped.prices, embedded_lines(os.environ))
     print_json(found) if as_json else _print_providers(found)
 
 
@@ -102,6 +107,8 @@ def _print_providers(found: Providers) -> None:
         (text("provider"), text("key"), text("variable"), rest("address")),
         [(line.provider, key_state(line), line.key_names[0], line.address or "base_url") for line in found.providers],
     )
+    title("Within whet")
+    print_embedded(found.embedded)
     title(f"Dollars for a million tokens (checked {found.prices_checked})")
     print_table(
         (text("model"), number("input"), number("output"), number("cached input")),

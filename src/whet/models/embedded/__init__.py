@@ -8,7 +8,7 @@ from whet.models.embedded.header import Header, read_header
 from whet.models.embedded.identity import base_of
 from whet.models.embedded.model import EmbeddedModel, FindAdapter
 from whet.models.embedded.pulling import original, pull, pulled
-from whet.models.embedded.settings import EmbeddedSettings
+from whet.models.embedded.settings import EmbeddedSettings, shape_for
 
 __all__ = [
     "KNOWN",
@@ -22,4 +22,5 @@ __all__ = [
     "pull",
     "pulled",
     "read_header",
+    "shape_for",
 ]
