@@ -26,7 +26,7 @@ from whet.worlds.awm.verifying import LIMITS, States, read_result, run_verifier
 from whet.worlds.database import RewardType
 from whet.worlds.schema import problems_of
 
-_LOADING = Program("from whet.making.inside.loading import loaded\n", entry="loaded")
+_LOADING = Program("from whet.worlds.awm.inside.loading import loaded\n", entry="loaded")
 _AT_ONCE = 4
 _MOST_ACTS = 30
 _SHOWN = 600
