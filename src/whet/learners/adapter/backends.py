@@ -15,7 +15,6 @@ import msgspec
 
 from whet.core import ConfigError, InputError, WhetError
 from whet.learners.adapter.orders import METRICS, Progress
-from whet.learners.adapter.settings import BackendName
 
 Tell = Callable[[Progress], None]
 _NEEDS = ("torch", "safetensors", "gguf", "numpy")
@@ -28,19 +27,13 @@ class Backend(Protocol):
         ...
 
 
-def open_backend(name: BackendName) -> Backend:
-    if name is BackendName.MLX:
-        raise ConfigError("adapter.backend: mlx is not built in yet", hint='Set it to "peft"')
-    missing = [each for each in _NEEDS if find_spec(each) is None]
-    if missing:
-        raise ConfigError(f"training adapters needs {', '.join(missing)}", hint="pip install 'whet[train]'")
-    return PeftBackend()
-
-
 class PeftBackend:
     """Torch, in a process of its own: what it holds is given back when it ends, and a crash of it is not ours."""
 
     async def train(self, folder: Path, tell: Tell) -> None:
+        missing = [each for each in _NEEDS if find_spec(each) is None]
+        if missing:
+            raise ConfigError(f"training adapters needs {', '.join(missing)}", hint="pip install 'whet[train]'")
         with (folder / "job.log").open("ab") as log:
             start = log.tell()
             process = await asyncio.create_subprocess_exec(

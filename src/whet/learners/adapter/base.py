@@ -1,5 +1,8 @@
 """The frozen model as torch has it: weights of a GGUF file under the names that transformers gives them."""
 
+# Types of torch are not all told.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -1,5 +1,8 @@
 """Where a training is, in one file that is there whole or not at all. Tensors and JSON: nothing in it is ever run."""
 
+# Types of torch are not all told.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from pathlib import Path

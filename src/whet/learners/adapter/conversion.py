@@ -99,11 +99,11 @@ def read_adapter(folder: Path, shape: Shape, *, base: str = "") -> Adapter:
     tensors: dict[tuple[int, str], tuple[Any, Any]] = {}
     for layer in range(shape.layers):
         for site in SITES:
-            pair = tuple(found.pop(lora_name(layer, site, which), None) for which in "AB")
-            if pair == (None, None):
+            a, b = (found.pop(lora_name(layer, site, which), None) for which in "AB")
+            if a is None and b is None:
                 continue
-            _check_pair(folder, layer, site, pair, config.r, sizes(shape, site))
-            tensors[layer, site.gguf] = pair
+            _check_pair(folder, layer, site, (a, b), config.r, sizes(shape, site))
+            tensors[layer, site.gguf] = (a, b)
     if found:
         raise InputError(f"{folder}: tensor {min(found)} is not of a LoRA of this model")
     if not tensors:

@@ -1,10 +1,13 @@
 """A decoder of the llama family (llama, mistral, smollm, qwen2, qwen3) as training needs it, and nothing more.
 
-Weights are frozen and stay as they are; LoRA is part of each linear layer, so a pass makes no copies for it. One row of
-tokens is read at a time; which token sees which is said by a mask, so many examples can lie in one row. Knows nothing of
-files, examples or optimizers. That it computes what transformers and PEFT compute is tested, not assumed: importing
-those takes longer than the shortest useful training.
+Weights are frozen and stay as they are; LoRA is part of each linear layer, so a pass makes no copies for it. One row
+of tokens is read at a time; which token sees which is said by a mask, so many examples can lie in one row. Knows
+nothing of files, examples or optimizers. That it computes what transformers and PEFT compute is tested, not assumed:
+importing those takes longer than the shortest useful training.
 """
+
+# Types of torch are not all told.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 
 from __future__ import annotations
 
@@ -62,7 +65,7 @@ class Decoder:
     def hidden(
         self, tokens: Tensor, positions: Tensor, mask: Tensor | None, low: Sequence[Low], scale: float
     ) -> Tensor:
-        """What the last layer says at each token; `mask` is true where a row's token sees a column's, None is causal."""
+        """What the last layer says at each token. `mask`: which token (row) sees which; None: all see all before."""
         x = F.embedding(tokens, self.embedding)
         turned = self._turned(positions, x.dtype)
         for number, layer in enumerate(self.layers):
@@ -127,7 +130,8 @@ class _Linear(torch.autograd.Function):
         (grad,) = grads
         x, low, weight, a, *b = ctx.saved_tensors
         rank, start = a.shape[0] // len(b), 0
-        of_low, of_b = torch.empty_like(low), []
+        of_b: list[Tensor] = []
+        of_low = torch.empty_like(low)
         for number, each in enumerate(b):
             part, columns = grad[:, start : start + each.shape[0]], slice(number * rank, (number + 1) * rank)
             torch.mm(part, each, out=of_low[:, columns])

@@ -7,9 +7,8 @@ from pathlib import Path
 import msgspec
 
 from whet.core import AdapterRef, InputError
-from whet.learners.adapter.backends import Tell, open_backend
+from whet.learners.adapter.backends import Backend, PeftBackend, Tell
 from whet.learners.adapter.orders import ADAPTER, LORA, METRICS, Metrics, TrainedAdapter, TrainingOrder, write_order
-from whet.learners.adapter.settings import BackendName
 
 
 def job_folder(order: TrainingOrder, parent: Path) -> Path:
@@ -18,16 +17,16 @@ def job_folder(order: TrainingOrder, parent: Path) -> Path:
 
 
 async def train_adapter(
-    order: TrainingOrder, folder: Path, on_progress: Tell, backend: BackendName = BackendName.AUTO
+    order: TrainingOrder, folder: Path, on_progress: Tell, backend: Backend | None = None
 ) -> TrainedAdapter:
-    """In `folder`, which is the order's own; what is finished there is not done again, what is begun is gone on with."""
+    """In `folder`, the order's own: what is finished there is not done again, what is begun is gone on with."""
     if not any(example.length <= order.settings.max_length for example in order.examples):
         raise InputError(
             "there is no example to train an adapter on", hint="See `min_soft` and `max_length` in [adapter]"
         )
     write_order(order, folder)
     if not (folder / METRICS).exists():
-        await open_backend(backend).train(folder, on_progress)
+        await (backend or PeftBackend()).train(folder, on_progress)
     return trained(order, folder)
 
 

@@ -2,11 +2,13 @@
 checkpoint three tensors. Knows the names that PEFT gives them.
 """
 
+# Types of torch are not all told.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import math
 
-import msgspec
 import torch
 from torch import Tensor
 
@@ -17,14 +19,6 @@ _BETAS = (0.9, 0.999)
 _EPSILON = 1e-8
 _MOST_NORM = 1.0
 """Longer gradients are shortened to this."""
-
-
-class _Part(msgspec.Struct, frozen=True):
-    """A tensor of the LoRA within the stretch."""
-
-    name: str
-    rows: slice
-    """Which rows of its own tensor: A's of layers with one input are computed as one."""
 
 
 class Lora:

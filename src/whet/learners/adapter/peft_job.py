@@ -39,7 +39,7 @@ _EVERY = 15.0
 """Seconds between checkpoints."""
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, every: float = _EVERY) -> None:
     torch.use_deterministic_algorithms(True)
     began = time.monotonic()
     order = read_order(folder)
@@ -59,7 +59,7 @@ def main(folder: Path) -> None:
     seconds["load"] = time.monotonic() - began
     resumed_at = trainer.place.step
     began = time.monotonic()
-    train(trainer, folder, key, precision)
+    train(trainer, folder, key, precision, every)
     seconds["train"] = time.monotonic() - began
     tell(Progress("convert"))
     began = time.monotonic()
@@ -69,7 +69,7 @@ def main(folder: Path) -> None:
     (folder / CHECKPOINT).unlink(missing_ok=True)
 
 
-def train(trainer: Trainer, folder: Path, key: bytes, precision: Precision) -> None:
+def train(trainer: Trainer, folder: Path, key: bytes, precision: Precision, every: float) -> None:
     plan, started = trainer.plan, time.monotonic()
     saved, first, before = started, trainer.place.step, trainer.place.evaluated
     while not trainer.finished:
@@ -87,7 +87,7 @@ def train(trainer: Trainer, folder: Path, key: bytes, precision: Precision) -> N
                 each * (plan.steps - place.step),
             )
         )
-        if now - saved >= _EVERY and not trainer.finished:
+        if now - saved >= every and not trainer.finished:
             save_checkpoint(folder / CHECKPOINT, key, precision, trainer)
             saved = now
 

@@ -39,9 +39,9 @@ class Row(msgspec.Struct, frozen=True):
 
 def rows_of(examples: Sequence[Example], most: int, *, packing: bool = True) -> tuple[Row, ...]:
     """Rows of about equal length and at most `most` tokens; only an example longer than that makes a longer one."""
-    if not packing:
+    if not (packing and examples):
         return tuple(_row([example]) for example in examples)
-    ordered = sorted(examples, key=lambda example: (example.prompt, example.completion))
+    ordered = sorted(examples, key=lambda example: (*example.prompt, *example.completion))
     total = sum(len(each) for each in _added(ordered))
     target = total / max(1, -(-total // most))
     rows: list[Row] = []

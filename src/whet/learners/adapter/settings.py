@@ -20,12 +20,6 @@ class Precision(StrEnum):
     BF16 = "bf16"
 
 
-class BackendName(StrEnum):
-    AUTO = "auto"
-    PEFT = "peft"
-    MLX = "mlx"
-
-
 class TrainingSettings(msgspec.Struct, frozen=True):
     """The part that decides what comes out of a set of examples; see `AdapterSettings` for what each one means."""
 
@@ -45,19 +39,19 @@ class TrainingSettings(msgspec.Struct, frozen=True):
 
 class AdapterSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     pick: Pick = Pick.BEST_OF
-    """best_of: the best tries at each task; top: the best share of all; threshold: all that are good enough."""
+    """best_of: of each task, the tries with its best score; top: the best share of all; threshold: all that are good enough."""
     min_soft: float = 0.5
     """The soft score that a try needs to be learned from, whatever `pick` says."""
     top_share: float = 0.25
     """The share of tries that `top` takes."""
-    per_task: int = 1
-    """Tries at one task that may be learned from."""
+    per_task: int = 4
+    """Tries at one task that may be learned from at most."""
     samples: int = 4
     """Rollouts of each train task in a generation."""
     temperature: float = 0.8
     """Sampling temperature of these rollouts: at 0 all samples of a task are one."""
     balance: bool = True
-    """Let no task give more than one try more than another that has as many; tasks with few stay as they are."""
+    """Let no task give more than its even share of what is picked."""
     data: str = ""
     """A JSONL file of chats to learn from besides, one {"messages": [...]} a line; empty: none."""
     explore: int = 0
@@ -68,8 +62,6 @@ class AdapterSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_un
     """Learn from play made with the skill, rendered without it, so that what was text becomes weights."""
     generations: int = 1
     """How often to collect and train; each learns only from what the system itself proposed."""
-    backend: BackendName = BackendName.AUTO
-    """Who trains: peft (torch; any processor), mlx (Apple silicon), or whichever fits this machine."""
     rank: int = 16
     """Rank of the LoRA of each linear layer."""
     alpha: int = 32

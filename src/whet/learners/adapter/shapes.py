@@ -1,4 +1,4 @@
-"""What a model of the llama family looks like: sizes, and the names of its tensors in GGUF and in transformers. Pure."""
+"""What a model of the llama family looks like: sizes, and the names of tensors in GGUF, transformers and PEFT."""
 
 from __future__ import annotations
 

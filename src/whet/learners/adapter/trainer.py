@@ -4,10 +4,12 @@ Which examples make an update, and at which rate, follows from the number of the
 checkpoint is a number and the weights. Knows nothing of processes; what it has to tell goes to `tell`.
 """
 
+# Types of torch are not all told.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Sequence
 
 import msgspec
@@ -15,14 +17,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from whet.core import seed_from
 from whet.learners.adapter.decoder import Decoder
 from whet.learners.adapter.lora import Lora
-from whet.learners.adapter.orders import Example, TrainingOrder
+from whet.learners.adapter.orders import TrainingOrder
+from whet.learners.adapter.plan import batch_of, plan_of, rate_at
 from whet.learners.adapter.rows import Row, rows_of
-
-_WARMUP = 0.1
-"""Share of the updates during which the rate goes up."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -40,55 +39,10 @@ class Place(msgspec.Struct, frozen=True):
     """Looks at the held-out examples since the best."""
 
 
-class Plan(msgspec.Struct, frozen=True):
-    learned: tuple[Example, ...]
-    held_out: tuple[Example, ...]
-    left_out: int
-    steps: int
-    each_epoch: int
-
-
-def plan_of(order: TrainingOrder) -> Plan:
-    settings = order.settings
-    fitting = [each for each in order.examples if each.length <= settings.max_length]
-    held = _held_out({each.task for each in fitting}, settings.held_out, order.seed)
-    learned = tuple(each for each in fitting if each.task not in held)
-    each_epoch = max(1, -(-len(learned) // settings.batch_size))
-    return Plan(
-        learned,
-        tuple(each for each in fitting if each.task in held),
-        len(order.examples) - len(fitting),
-        settings.steps or settings.epochs * each_epoch,
-        each_epoch,
-    )
-
-
-def _held_out(tasks: set[str], share: float, seed: int) -> set[str]:
-    """Whole tasks, so that no other try at one gives its answer away; at least one is left to learn from."""
-    drawn = sorted(tasks, key=lambda task: seed_from(task, "held out", seed))
-    return set(drawn[: min(round(share * len(drawn)), len(drawn) - 1)])
-
-
-def batch_of(plan: Plan, step: int, size: int, seed: int) -> list[Example]:
-    """The examples of update `step`, counted from 0."""
-    epoch, place = divmod(step, plan.each_epoch)
-    drawn = list(plan.learned)
-    random.Random(seed_from("epoch", epoch, seed)).shuffle(drawn)
-    return drawn[place * size : (place + 1) * size]
-
-
-def rate_at(step: int, steps: int, peak: float) -> float:
-    """Up over the first tenth, then down along a cosine to 0. Steps count from 0."""
-    warm = max(1, round(_WARMUP * steps))
-    if step < warm:
-        return peak * (step + 1) / warm
-    return peak * 0.5 * (1 + math.cos(math.pi * (step - warm) / max(1, steps - warm)))
-
-
 class Trainer:
     def __init__(self, order: TrainingOrder, decoder: Decoder, lora: Lora, dtype: torch.dtype) -> None:
         self.plan = plan_of(order)
-        self.place = Place()
+        self.place: Place = Place()
         self.lora = lora
         self.best: Tensor | None = None
         self._order, self._decoder, self._dtype = order, decoder, dtype
@@ -130,7 +84,7 @@ class Trainer:
         total = 0.0
         for row in rows:
             loss = self._loss(row, leaves) / count
-            loss.backward()  # pyright: ignore[reportUnknownMemberType]
+            loss.backward()
             total += loss.item()
         self.lora.take(leaves)
         return total
