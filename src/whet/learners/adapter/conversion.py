@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
 _PICKLED: Final = "adapter_model.bin"
-_BASE: Final = "whet_base"
-"""Key under which an adapter's file says the fingerprint of the model that it fits."""
+_UNNAMED: Final = (None, "", "main")
+"""Revisions that say nothing. PEFT's key for the base's revision holds the fingerprint of the one that it fits."""
 
 
 class AdapterConfig(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class AdapterConfig(msgspec.Struct, frozen=True):
     rank_pattern: dict[str, int] = {}
     alpha_pattern: dict[str, float] = {}
     layers_to_transform: tuple[int, ...] | int | None = None
-    whet_base: str = ""
+    revision: str | None = None
 
     @property
     def scale(self) -> float:
@@ -64,7 +64,7 @@ def write_adapter(folder: Path, tensors: Mapping[str, Tensor], *, rank: int, alp
         "inference_mode": True,
         "init_lora_weights": True,
         "target_modules": sorted(site.name.rpartition(".")[2] for site in SITES),
-        _BASE: base,
+        "revision": base,
     }
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / WEIGHTS, save(dict(sorted(tensors.items())), {"format": "pt"}))
@@ -91,9 +91,9 @@ class Adapter(msgspec.Struct, frozen=True):
 def read_adapter(folder: Path, shape: Shape, *, base: str = "") -> Adapter:
     """Whatever is wrong with it is an InputError in one line; `base` is the fingerprint of the model it has to fit."""
     config = _config(folder)
-    if base and config.whet_base and config.whet_base != base:
+    if base and config.revision not in (*_UNNAMED, base):
         raise InputError(
-            f"{folder} is an adapter for another base model ({config.whet_base})", hint=f"The one here is {base}"
+            f"{folder} is an adapter for another base model ({config.revision})", hint=f"The one here is {base}"
         )
     found = _tensors(folder)
     tensors: dict[tuple[int, str], tuple[Any, Any]] = {}

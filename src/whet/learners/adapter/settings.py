@@ -39,7 +39,7 @@ class TrainingSettings(msgspec.Struct, frozen=True):
 
 class AdapterSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     pick: Pick = Pick.BEST_OF
-    """best_of: of each task, the tries with its best score; top: the best share of all; threshold: all that are good enough."""
+    """best_of: of each task, the tries with its best score; top: the best share of all; threshold: all good ones."""
     min_soft: float = 0.5
     """The soft score that a try needs to be learned from, whatever `pick` says."""
     top_share: float = 0.25

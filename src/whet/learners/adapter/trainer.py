@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from whet.core import InputError
 from whet.learners.adapter.decoder import Decoder
 from whet.learners.adapter.lora import Lora
 from whet.learners.adapter.orders import TrainingOrder
@@ -30,8 +31,8 @@ class Place(msgspec.Struct, frozen=True):
     step: int = 0
     tokens: int = 0
     evaluated: int = 0
-    first_loss: float = math.nan
-    last_loss: float = math.nan
+    first_loss: float = 0.0
+    last_loss: float = 0.0
     held_out_before: float | None = None
     best: float | None = None
     best_step: int = 0
@@ -45,9 +46,9 @@ class Trainer:
         self.place: Place = Place()
         self.lora = lora
         self.best: Tensor | None = None
-        self._order, self._decoder, self._dtype = order, decoder, dtype
+        self.decoder = decoder
+        self._order, self._dtype = order, dtype
         self._scale = order.settings.alpha / order.settings.rank
-        self._looked_at = -1
 
     @property
     def finished(self) -> bool:
@@ -65,7 +66,11 @@ class Trainer:
             place = msgspec.structs.replace(place, held_out_before=self._held_out_loss())
         batch = batch_of(plan, place.step, settings.batch_size, self._order.seed)
         rows = rows_of(batch, settings.row_tokens, packing=settings.packing)
-        loss = self._learn(rows)
+        loss = self.learn(rows)
+        if not math.isfinite(loss):
+            raise InputError(
+                f"the training of an adapter diverged at update {place.step + 1}", hint="Lower adapter.learning_rate"
+            )
         self.lora.update(place.step + 1, rate_at(place.step, plan.steps, settings.learning_rate))
         self.place = msgspec.structs.replace(
             place,
@@ -78,7 +83,8 @@ class Trainer:
         if plan.held_out and (self.place.step % plan.each_epoch == 0 or self.place.step == plan.steps):
             self._look()
 
-    def _learn(self, rows: Sequence[Row]) -> float:
+    def learn(self, rows: Sequence[Row]) -> float:
+        """Gradients of the mean loss over all that the rows teach; returns that loss."""
         leaves = self.lora.leaves(self._dtype)
         count = sum(len(row.targets) for row in rows)
         total = 0.0
@@ -92,10 +98,10 @@ class Trainer:
     def _loss(self, row: Row, leaves: list[Tensor]) -> Tensor:
         """Summed over what is learned. Only places that something is learned at go through the head."""
         tokens, positions = torch.tensor(row.tokens), torch.tensor(row.positions)
-        hidden = self._decoder.hidden(tokens, positions, mask_of(row), self.lora.lows(leaves), self._scale)
+        hidden = self.decoder.hidden(tokens, positions, mask_of(row), self.lora.lows(leaves), self._scale)
         at = sorted(set(row.at))
         where = {place: number for number, place in enumerate(at)}
-        logits = self._decoder.logits(hidden[torch.tensor(at)])[torch.tensor([where[place] for place in row.at])]
+        logits = self.decoder.logits(hidden[torch.tensor(at)])[torch.tensor([where[place] for place in row.at])]
         return F.cross_entropy(logits.float(), torch.tensor(row.targets), reduction="sum")
 
     def _look(self) -> None:
