@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -9,7 +11,7 @@ import pytest
 from scripted_optimizer import STAGES, Known
 from workshop import THEME, Author, TwoAuthors, files_in, make
 
-from whet.making import Order
+from whet.making import Made, Order
 from whet.models import Caps
 from whet.worlds.awm import read_layout
 
@@ -18,14 +20,28 @@ CALLS = len(STAGES) + 2
 """The second task has a solution and a verifier too."""
 
 
+@pytest.fixture(scope="module")
+def whole(pack: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Made, Path]:
+    """A making that nothing disturbed. What is in its folder must not be changed."""
+    folder = tmp_path_factory.mktemp("whole")
+    return asyncio.run(make(folder, Author(Known(pack, "library", 2)), ORDER)), folder
+
+
+@pytest.fixture
+def made(whole: tuple[Made, Path], tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(whole[1], tmp_path / "made"))
+
+
 @pytest.mark.slow
-async def test_the_same_order_again_asks_nothing_and_changes_nothing(library: Known, tmp_path: Path) -> None:
+async def test_the_same_order_again_asks_nothing_and_changes_nothing(
+    library: Known, whole: tuple[Made, Path], made: Path
+) -> None:
     author = Author(library)
-    first = await make(tmp_path, author, ORDER)
-    assert len(author.asked) == CALLS
-    there = files_in(tmp_path)
-    again = await make(tmp_path, author, ORDER)
-    assert (again, files_in(tmp_path), len(author.asked)) == (first, there, CALLS)
+    again = await make(made, author, ORDER)
+    assert not author.asked
+    assert msgspec.structs.replace(again, folder=whole[0].folder) == whole[0]
+    assert files_in(made) == files_in(whole[1])
 
 
 @pytest.mark.slow
@@ -52,10 +68,9 @@ async def test_a_second_scenario_like_the_first_is_refused(library: Known, tmp_p
 
 @pytest.mark.slow
 async def test_a_making_stopped_by_its_budget_goes_on_under_a_higher_one_and_ends_the_same(
-    library: Known, tmp_path: Path
+    library: Known, whole: tuple[Made, Path], tmp_path: Path
 ) -> None:
     author = Author(library)
-    whole = await make(tmp_path / "whole", Author(library), ORDER)
     for cap in (0, 1, 5, CALLS - 1):
         stopped = await make(tmp_path / "capped", author, ORDER, caps=Caps(calls=cap))
         assert "budget.calls" in stopped.stopped
@@ -64,13 +79,14 @@ async def test_a_making_stopped_by_its_budget_goes_on_under_a_higher_one_and_end
         assert bool(files_in(tmp_path / "capped")) == bool(stopped.sound), "what came about until then is kept"
     done = await make(tmp_path / "capped", author, ORDER, caps=Caps(calls=CALLS))
     assert (done.stopped, len(author.asked)) == ("", CALLS)
-    assert msgspec.structs.replace(done, folder=whole.folder) == whole
-    assert files_in(tmp_path / "capped") == files_in(tmp_path / "whole")
+    assert msgspec.structs.replace(done, folder=whole[0].folder) == whole[0]
+    assert files_in(tmp_path / "capped") == files_in(whole[1])
 
 
 @pytest.mark.slow
-async def test_a_scenario_is_there_whole_or_not_at_all(library: Known, tmp_path: Path) -> None:
-    await make(tmp_path / "whole", Author(library), ORDER)
+async def test_a_scenario_is_there_whole_or_not_at_all(
+    library: Known, whole: tuple[Made, Path], tmp_path: Path
+) -> None:
     author, broken = Author(library), tmp_path / "broken"
     for file in ("gen_scenario", "gen_verifier", "gen_tasks"):
         in_the_way = broken / f"{file}.jsonl.new"
@@ -82,27 +98,28 @@ async def test_a_scenario_is_there_whole_or_not_at_all(library: Known, tmp_path:
         in_the_way.rmdir()
     made = await make(broken, author, ORDER)
     assert (made.sound, len(author.asked)) == (2, CALLS)
-    assert files_in(broken) == files_in(tmp_path / "whole")
+    assert files_in(broken) == files_in(whole[1])
 
 
 @pytest.mark.slow
-async def test_what_was_changed_by_hand_or_came_from_elsewhere_is_left_as_it_is(library: Known, tmp_path: Path) -> None:
-    await make(tmp_path, Author(library), ORDER)
-    descriptions = tmp_path / "gen_scenario.jsonl"
+async def test_what_was_changed_by_hand_or_came_from_elsewhere_is_left_as_it_is(
+    library: Known, made: Path, tmp_path: Path
+) -> None:
+    descriptions = made / "gen_scenario.jsonl"
     by_hand = descriptions.read_bytes().replace(b"keeps to its rules", b"bends its rules")
     descriptions.write_bytes(by_hand)
-    assert (await make(tmp_path, Author(library), ORDER)).sound == 2
+    assert (await make(made, Author(library), ORDER)).sound == 2
     assert descriptions.read_bytes() == by_hand
 
-    other = await make(tmp_path, Author(library), Order("another theme", tasks=2, corrections=0))
+    other = await make(made, Author(library), Order("another theme", tasks=2, corrections=0))
     assert "it is not new" in other.scenarios[0].given_up
     elsewhere = tmp_path / "elsewhere"
     await make(elsewhere, Author(library), ORDER, caps=Caps(calls=3))
-    for name, content in files_in(tmp_path).items():
+    for name, content in files_in(made).items():
         (elsewhere / name).write_bytes(content)
     late = await make(elsewhere, Author(library), ORDER)
     assert late.scenarios[0].given_up == "another scenario of this name has come into the folder meanwhile"
-    assert files_in(elsewhere) == files_in(tmp_path)
+    assert files_in(elsewhere) == files_in(made)
 
 
 @pytest.mark.slow
