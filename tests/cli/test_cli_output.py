@@ -84,7 +84,7 @@ def test_every_table_and_role_of_the_configuration_is_in_the_reference() -> None
     page = reference.reference()
     for field in msgspec.structs.fields(Config):
         assert f"## `[{field.encode_name}" in page
-    for key in ("`epochs`", "`base_url`", "`max_turns`", "`learning_rate`", "`usd`", "`cached_input`"):
+    for key in ("`base_url`", "`max_turns`", "`usd`", "`cached_input`"):
         assert page.count(f"| {key} |") == 1
 
 

@@ -11,7 +11,7 @@ from whet.testing.project import KEY, KEY_VARIABLE, answer_with, write_project
 from whet.training import load_config, prepare, train
 
 OFF = ("skill.slow_update=false", "skill.memory=false", "gate.rule=off")
-EXPECTED = "184d93b6c05a2081"
+EXPECTED = "d908ba28fcf8b090"
 
 
 async def requests_of(folder: Path, *overrides: str) -> list[str]:

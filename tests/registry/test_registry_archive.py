@@ -28,17 +28,21 @@ def elsewhere(tmp_path: Path) -> Iterator[Registry]:
         yield opened
 
 
+def about(text: str = "") -> Callable[[str], Proof]:
+    """Reads every certificate as one over the starting policy."""
+    return lambda body: Proof(policy(text).fingerprint, policy("start").fingerprint, body)
+
+
 def exported(registry: Registry, tmp_path: Path) -> Path:
     record = registry.publish(adapter_draft(tmp_path / "adapter"))
-    write_archive(registry, record, (), tmp_path / "one.whet")
+    write_archive(registry, record, tmp_path / "one.whet")
     return tmp_path / "one.whet"
 
 
 def test_a_record_moves_with_its_files_and_proofs(registry: Registry, elsewhere: Registry, tmp_path: Path) -> None:
-    record = registry.publish(draft("Be brief."))
-    proof = Proof(record.policy, policy("start").fingerprint, "{}")
-    write_archive(registry, record, (proof,), tmp_path / "one.whet")
-    moved = read_archive(elsewhere, tmp_path / "one.whet")
+    record = registry.publish(draft("Be brief.", over=policy("start")))
+    write_archive(registry, record, tmp_path / "one.whet")
+    moved = read_archive(elsewhere, tmp_path / "one.whet", about("Be brief."))
     assert (moved.id, moved.body, moved.imported, moved.certified) == (record.id, record.body, True, True)
     assert elsewhere.policy(moved.id) == policy("Be brief.")
     assert not elsewhere.activate(moved.id).forced
@@ -48,7 +52,7 @@ def test_a_record_moves_with_its_files_and_proofs(registry: Registry, elsewhere:
 def test_the_same_record_exports_to_the_same_bytes(registry: Registry, tmp_path: Path) -> None:
     record = registry.publish(draft())
     for name in ("one", "two"):
-        write_archive(registry, record, (), tmp_path / name)
+        write_archive(registry, record, tmp_path / name)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
@@ -56,7 +60,7 @@ def test_a_damaged_record_is_not_exported(registry: Registry, tmp_path: Path) ->
     record = registry.publish(draft())
     (registry.package(record) / "skill/SKILL.md").write_text("changed")
     with pytest.raises(InputError, match=r"skill/SKILL\.md is not what it was"):
-        write_archive(registry, record, (), tmp_path / "one.whet")
+        write_archive(registry, record, tmp_path / "one.whet")
     assert not list(tmp_path.glob("*.whet*"))
 
 
@@ -89,7 +93,7 @@ def test_a_changed_export_is_refused_and_nothing_is_added(
     path = exported(registry, tmp_path)
     rewritten(path, CHANGES[change])
     with pytest.raises(InputError):
-        read_archive(elsewhere, path)
+        read_archive(elsewhere, path, about())
     assert elsewhere.records() == []
 
 
@@ -97,7 +101,7 @@ def test_a_compressed_export_is_refused(registry: Registry, elsewhere: Registry,
     path = exported(registry, tmp_path)
     rewritten(path, lambda name, content: (name, content + b" " * 4000), compress=True)
     with pytest.raises(InputError, match="compressed"):
-        read_archive(elsewhere, path)
+        read_archive(elsewhere, path, about())
 
 
 @given(st.data())
@@ -115,7 +119,7 @@ def test_no_damaged_bytes_get_in(tmp_path_factory: pytest.TempPathFactory, data:
         else:
             path.write_bytes(whole[:place] + other + whole[place + 1 :])
         try:
-            moved = read_archive(there, path)
+            moved = read_archive(there, path, about())
         except InputError:
             assert there.records() == []
         else:
@@ -128,6 +132,6 @@ def test_what_is_no_export_is_refused(elsewhere: Registry, tmp_path: Path) -> No
     for content in (b"", b"PK", b"\x80\x04.", b"{}" * 100):
         path.write_bytes(content)
         with pytest.raises(InputError, match="no export"):
-            read_archive(elsewhere, path)
+            read_archive(elsewhere, path, about())
     with pytest.raises(InputError, match="cannot be read"):
-        read_archive(elsewhere, tmp_path / "none.whet")
+        read_archive(elsewhere, tmp_path / "none.whet", about())

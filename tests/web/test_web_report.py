@@ -152,6 +152,7 @@ def test_a_rule_that_tests_is_told_by_gains() -> None:
 def test_every_kind_of_record_has_a_name(kind: RecordKind) -> None:
     made = step(3, kind=kind, decided=ruling(0.7, 0.5))
     assert {
+        "adapter": "Adapter 0",
         "step": "Step 3",
         "slow_update": "End of epoch 1",
         "tidy": "Tidying, epoch 1",

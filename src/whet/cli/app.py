@@ -34,6 +34,9 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "report": "A run's report as one HTML page.",
         "export": "Write what a run stored as lines of JSON.",
     },
+    "Publish and serve": {
+        "registry": "What is published, what speaks for it, and what is active.",
+    },
     "Parts": {
         "world": "List worlds, describe one, check one, serve one.",
         "models": "List providers and prices, check the models of a project.",

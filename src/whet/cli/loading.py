@@ -9,6 +9,8 @@ from whet.core import InputError, Split
 from whet.learners.skill import Teacher
 from whet.project import is_reference
 from whet.training import CONFIG_FILE, Config, Project, find_run, load_config, prepare
+from whet.training.adapting import require_trainable
+from whet.training.config import Lever
 
 
 def config_file(path: Path) -> Path:
@@ -30,8 +32,11 @@ def load_for_training(config: Path, overrides: Sequence[str] = ()) -> Project:
     """As `load_project`, and what only a training needs: whoever teaches, and tasks in every split that it plays."""
     project = load_project(config, overrides)
     settings: Config = project.config
-    if settings.skill.teacher is Teacher.OPTIMIZER:
+    levers = settings.train.levers
+    if Lever.SKILL in levers and settings.skill.teacher is Teacher.OPTIMIZER:
         project.models.check("optimizer", settings.optimizer, settings.budget)
+    if Lever.ADAPTER in levers:
+        require_trainable(project)
     for split in (Split.TRAIN, Split.SELECTION, *([Split.TEST] if settings.train.test else [])):
         project.tasks(split)
     return project

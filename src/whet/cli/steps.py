@@ -8,7 +8,7 @@ from whet.cli.numbers import share
 from whet.core import Ruling
 from whet.training import StepRecord
 from whet.training.records import RecordKind
-from whet.training.telling import SKIPPED
+from whet.training.telling import SKIPPED, generation_of
 
 
 def is_step(record: StepRecord) -> bool:
@@ -30,6 +30,8 @@ def label(record: StepRecord) -> str:
             return f"tidy {record.epoch}"
         case RecordKind.JOIN:
             return f"join {record.epoch}"
+        case RecordKind.ADAPTER:
+            return f"adapter {generation_of(record)}"
         case RecordKind.LAST:
             return "last"
 
@@ -44,6 +46,8 @@ def heading(record: StepRecord) -> str:
             return f"end of epoch {record.epoch}: what could go"
         case RecordKind.JOIN:
             return f"end of epoch {record.epoch}: what two policies are best at, in one"
+        case RecordKind.ADAPTER:
+            return f"generation {generation_of(record)}: weights that learned from what the agent did"
         case RecordKind.LAST:
             return "end of the run: the last policy, which no ruling had seen"
 

@@ -50,6 +50,9 @@ class Policy(msgspec.Struct, frozen=True, dict=True):
     def with_skill(self, skill: Skill) -> Policy:
         return msgspec.structs.replace(self, skill=skill)
 
+    def with_rendering(self, rendering: Rendering) -> Policy:
+        return msgspec.structs.replace(self, harness=msgspec.structs.replace(self.harness, rendering=rendering))
+
     def with_adapter(self, adapter: AdapterRef | None) -> Policy:
         return msgspec.structs.replace(self, adapter=adapter)
 

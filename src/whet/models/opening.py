@@ -40,6 +40,7 @@ class Models:
         clock: Clock,
         transport: Transport | None = None,
         adapters: FindAdapter | None = None,
+        embedded: EmbeddedSettings = EmbeddedSettings(),  # noqa: B008 (frozen)
     ) -> None:
         """`adapters` finds the file of LoRA weights, or raises a WhetError."""
         self._environ = environ
@@ -48,6 +49,7 @@ class Models:
         self._clock = clock
         self._transport = transport or AioTransport()
         self._adapters = adapters
+        self._layout = embedded
         self._places: dict[str, Places] = {}
         self._embedded: dict[str, EmbeddedModel] = {}
 
@@ -109,12 +111,15 @@ class Models:
         """Roles that name the same file share what runs it, unless one of them wants its answers exactly repeatable."""
         named = settings.model.removeprefix(f"{LOCAL}/")
         found = local_file(role, named, base_dir=self._base_dir, data_folder=data_folder(self._environ))
-        exact = settings.max_in_flight == 1
+        exact = self._layout.exact or settings.max_in_flight == 1
         address = f"{LOCAL}:{found.file.resolve()}:{'exact' if exact else 'shared'}"
         model = self._embedded.get(address)
         if model is None:
             model = EmbeddedModel(
-                found.file, adapters=self._adapters, settings=EmbeddedSettings(exact=exact), name=found.name
+                found.file,
+                adapters=self._adapters,
+                settings=msgspec.structs.replace(self._layout, exact=exact),
+                name=found.name,
             )
             self._embedded[address] = model
         return _Reached(found.ref, _Lent(model), address, True, embedded=True, most_at_once=model.shape.slots)

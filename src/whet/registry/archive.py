@@ -7,6 +7,7 @@ itself, no more is read than its own size on the disk.
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -27,15 +28,16 @@ class _Written(msgspec.Struct, frozen=True):
     world: str
     policy: str
     body: Body
-    proofs: tuple[Proof, ...] = ()
+    certificates: tuple[str, ...] = ()
 
 
-def write_archive(registry: Registry, record: Record, proofs: tuple[Proof, ...], path: Path) -> None:
+def write_archive(registry: Registry, record: Record, path: Path) -> None:
     """The same record gives the same bytes."""
     wrong = registry.damaged(record)
     if wrong:
         raise InputError(f"record {record.id} is damaged: {wrong[0]} is not what it was", hint="Nothing was written.")
-    written = _Written(record.id, record.world, record.policy, record.body, proofs)
+    certificates = tuple(registry.certificates(record.id))
+    written = _Written(record.id, record.world, record.policy, record.body, certificates)
     beside = path.with_name(f".{path.name}.part")
     try:
         with zipfile.ZipFile(beside, "w", zipfile.ZIP_STORED) as archive:
@@ -49,8 +51,11 @@ def write_archive(registry: Registry, record: Record, proofs: tuple[Proof, ...],
         beside.unlink(missing_ok=True)
 
 
-def read_archive(registry: Registry, path: Path) -> Record:
-    """Add what `path` holds to the registry. Raises InputError, and then nothing was added."""
+def read_archive(registry: Registry, path: Path, read_proof: Callable[[str], Proof]) -> Record:
+    """Add what `path` holds to the registry. Raises InputError, and then nothing was added.
+
+    `read_proof` says what a certificate's text proves, and raises InputError where it is none.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             written = _record(archive, path)
@@ -61,7 +66,8 @@ def read_archive(registry: Registry, path: Path) -> Record:
         raise InputError(f"{path} is no export of a registry: {error}") from error
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
-    return registry.take_in(written.id, written.world, written.policy, written.body, contents, written.proofs)
+    proofs = [read_proof(text) for text in written.certificates]
+    return registry.take_in(written.id, written.world, written.policy, written.body, contents, proofs)
 
 
 def _record(archive: zipfile.ZipFile, path: Path) -> _Written:

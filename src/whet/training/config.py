@@ -9,12 +9,15 @@ import msgspec
 
 from whet.core import Harness, Rendering, ToolMode
 from whet.gate import RULES, Metric
+from whet.learners.adapter import AdapterSettings
 from whet.learners.skill import SkillSettings
 from whet.models import Caps, Price, RoleSettings
+from whet.models.embedded import EmbeddedSettings
 
 
 class Lever(StrEnum):
     SKILL = "skill"
+    ADAPTER = "adapter"
 
 
 class TargetSettings(RoleSettings, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
@@ -87,7 +90,7 @@ class TrainSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkn
     seed: int = 42
     """All chance is derived from it."""
     levers: tuple[Lever, ...] = (Lever.SKILL,)
-    """What may change: skill."""
+    """What may change, one after the other: skill, adapter."""
     max_episodes: int = 256
     """Episodes under way at once at most."""
     test: bool = True
@@ -119,10 +122,14 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     """The model that judges, for worlds that have answers judged by one."""
     skill: SkillSettings = SkillSettings()
     """How the skill lever learns."""
+    adapter: AdapterSettings = AdapterSettings()
+    """How the adapter lever learns."""
     gate: GateSettings = GateSettings()
     """What a change must show before it is kept."""
     budget: Caps = Caps()
     """What a run may use at most."""
+    local: EmbeddedSettings = EmbeddedSettings()
+    """How models that run within the process are laid out on this machine."""
     train: TrainSettings = TrainSettings()
     """How long and how broadly to learn."""
     prices: dict[str, Price] = {}
@@ -134,7 +141,7 @@ class Config(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
         return WorldTable(settings.pop("use"), settings)
 
 
-_NEUTRAL_TABLES = ("budget", "prices")
+_NEUTRAL_TABLES = ("budget", "prices", "local")
 _NEUTRAL_ROLE_KEYS = (
     "base_url",
     "api_key_env",

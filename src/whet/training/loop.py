@@ -27,11 +27,12 @@ from whet.core import (
 from whet.gate import mean_score, select_gate_score
 from whet.learners.skill import Advisor, Demonstrator, EpochEnd, SkillLearner, Teacher
 from whet.store import DecisionRow, MetaRow, PolicyRow
-from whet.training.config import Config
+from whet.training.adapting import AdapterLearner
+from whet.training.config import Config, Lever
 from whet.training.folder import BEST
 from whet.training.judging import judge, not_worse, play_all
 from whet.training.monitor import Monitor, Stage
-from whet.training.records import RecordKind, Report, StepRecord
+from whet.training.records import RecordKind, Report, StepRecord, TrainingRecord
 from whet.training.reporting import Finals, make_report, write_report
 from whet.training.schedule import PlannedStep, plan
 from whet.training.skills import write_skill
@@ -51,10 +52,12 @@ class Training:
         self._train = project.tasks(Split.TRAIN)
         self._selection = project.tasks(Split.SELECTION)
         self._test = project.tasks(Split.TEST) if config.train.test else []
-        self._plan = plan(
-            self._train, config.train.epochs, config.train.batch_size, config.train.seed, config.train.accumulation
-        )
-        self._learner = self._make_learner()
+        levers = config.train.levers
+        self._generations = config.adapter.generations if Lever.ADAPTER in levers else 1
+        """How often the levers take turns."""
+        self._plan = self._make_plan() if Lever.SKILL in levers else []
+        self._learner = self._make_learner() if Lever.SKILL in levers else None
+        self._adapting = AdapterLearner(workshop, monitor, self._train) if Lever.ADAPTER in levers else None
         self._start = project.start
         self._current = project.start
         self._best = project.start
@@ -65,15 +68,26 @@ class Training:
         self._records: list[StepRecord] = []
         self._finals = Finals()
 
+    def _make_plan(self) -> list[PlannedStep]:
+        train = self._config.train
+        epochs = train.epochs * self._generations
+        return plan(self._train, epochs, train.batch_size, train.seed, train.accumulation)
+
     def _make_learner(self) -> SkillLearner | Demonstrator:
         project, config = self._workshop.project, self._config
         if config.skill.teacher is Teacher.DEMONSTRATIONS:
-            return Demonstrator(config.skill)
+            return Demonstrator(config.skill, self._play)
         model = project.models.open("optimizer", config.optimizer, self._workshop.store, self._workshop.ledger)
         sampling, skill = config.optimizer.sampling, config.skill
         return SkillLearner(
             Advisor(model, sampling, project.prompts, skill.update, skill.skill_aware), skill, self._play
         )
+
+    @property
+    def _taught(self) -> SkillLearner | Demonstrator:
+        """Whoever proposes edits; there are no steps without."""
+        assert self._learner is not None
+        return self._learner
 
     async def run(self) -> None:
         self._monitor.started(self._workshop.folder.name, len(self._plan), self._workshop.ledger)
@@ -82,17 +96,44 @@ class Training:
             # Nothing waits for the starting policy's test, and only the first ruling for its selection score.
             baseline = whole.create_task(self._select_baseline())
             whole.create_task(self._play_test("test, start", self._start, Priority.BACKGROUND))
-            for planned in self._plan:
+            for generation in range(1, self._generations + 1):
+                await self._sharpen(generation)
+                if self._adapting is not None:
+                    self._finals.skilled = self._best
+                    await self._adapt(self._adapting, generation)
+            await baseline
+            await self._let_the_last_compete()
+            skilled = self._finals.skilled or self._start
+            named = (("start", self._start), ("best", self._best), ("last", self._current), ("skilled", skilled))
+            policies = {policy.fingerprint: (name, policy) for name, policy in reversed(named)}
+            for name, policy in policies.values():
+                whole.create_task(self._play_test(f"test, {name}", policy, Priority.CRITICAL))
+
+    async def _sharpen(self, generation: int) -> None:
+        """The skill lever's steps of one generation."""
+        epochs = self._config.train.epochs
+        for planned in self._plan:
+            if (planned.step.epoch - 1) // epochs + 1 == generation:
                 await self._step(planned)
                 if planned.ends_epoch:
                     await self._end_epoch(planned.step)
                     await self._tidy(planned.step)
-            await baseline
-            await self._let_the_last_compete()
-            named = (("start", self._start), ("best", self._best), ("last", self._current))
-            policies = {policy.fingerprint: (name, policy) for name, policy in reversed(named)}
-            for name, policy in policies.values():
-                whole.create_task(self._play_test(f"test, {name}", policy, Priority.CRITICAL))
+
+    async def _adapt(self, learner: AdapterLearner, generation: int) -> None:
+        """What the agent did becomes weights, if the gate takes them."""
+        before = self._current
+        made = await learner.propose(before, generation)
+        name = f"generation {generation}: gate"
+        if self._config.adapter.distill:
+            # What is gained is the skill's share of every prompt, so it is enough that nothing is lost.
+            measured = await self._rule(made.proposal, before, name, rule="off")
+            ruling = None if measured is None else not_worse(measured, self._best_score)
+        else:
+            ruling = await self._judged(made.proposal, before, name)
+        self._take(made.proposal, ruling)
+        epoch, total = generation * self._config.train.epochs, len(self._plan)
+        step = Step(0, total, epoch, content_key("generation", self._config.train.seed, generation))
+        await self._record(RecordKind.ADAPTER, step, made.played, before, made.proposal, ruling, training=made.training)
 
     async def finish(self, stopped: WhetError | None = None) -> Report:
         """Write down what there is: the best skill, and the report."""
@@ -136,7 +177,7 @@ class Training:
         played = [task.result() for task in evidence]
         ruling = await self._judged(proposal, before, f"step {step.number}: gate")
         self._take(proposal, ruling)
-        self._current = await self._learner.conclude(self._current, proposal, ruling, played, step)
+        self._current = await self._taught.conclude(self._current, proposal, ruling, played, step)
         score = mean_score((one.hard, one.soft) for one in played)
         await self._record(RecordKind.STEP, step, score, before, proposal, ruling)
 
@@ -147,7 +188,7 @@ class Training:
             return
         before = self._current
         end = EpochEnd(step.epoch, content_key("epoch", step.key), previous, before)
-        proposal = await self._learner.end_epoch(end, self._train)
+        proposal = await self._taught.end_epoch(end, self._train)
         ruling = None
         if self._config.skill.slow_gate:
             ruling = await self._judged(proposal, before, f"epoch {step.epoch}: gate")
@@ -163,7 +204,7 @@ class Training:
         if not self._config.skill.tidy:
             return
         before = self._current
-        proposal = await self._learner.tidy(before, content_key("tidy", step.key))
+        proposal = await self._taught.tidy(before, content_key("tidy", step.key))
         measured = await self._rule(proposal, before, f"epoch {step.epoch}: tidy", rule="off")
         ruling = None if measured is None else not_worse(measured, self._best_score)
         self._take(proposal, ruling)
@@ -174,11 +215,11 @@ class Training:
         last = self._current
         if last.fingerprint in self._fresh:
             return
+        step = self._plan[-1].step if self._plan else Step(0, 0, 0, content_key("last", self._config.train.seed))
         proposal = Proposal(last)
         ruling = await self._rule(proposal, self._best, "selection, last")
         if ruling is not None and self._beats_the_best(ruling):
             self._best, self._best_score = last, ruling.candidate
-        step = self._plan[-1].step
         await self._record(RecordKind.LAST, step, Score(0.0, 0.0, 0), self._best, proposal, ruling)
 
     async def _play(self, policy: Policy, tasks: Sequence[Task], sample: int) -> list[Trajectory]:
@@ -197,7 +238,7 @@ class Training:
         self, incumbent: Policy, evidence: Sequence[asyncio.Task[Trajectory]], planned: PlannedStep
     ) -> Proposal:
         stage = self._monitor.stage(f"step {planned.step.number}: reflect", 1)
-        proposal = await self._learner.propose(incumbent, planned.tasks, evidence, planned.step)
+        proposal = await self._taught.propose(incumbent, planned.tasks, evidence, planned.step)
         stage.done = 1
         self._monitor.ended(stage)
         return proposal
@@ -247,7 +288,15 @@ class Training:
         self._monitor.score(current, self._best_score)
 
     async def _record(
-        self, kind: RecordKind, step: Step, played: Score, before: Policy, proposal: Proposal, ruling: Ruling | None
+        self,
+        kind: RecordKind,
+        step: Step,
+        played: Score,
+        before: Policy,
+        proposal: Proposal,
+        ruling: Ruling | None,
+        *,
+        training: TrainingRecord | None = None,
     ) -> None:
         record = StepRecord(
             number=step.number,
@@ -265,6 +314,7 @@ class Training:
             notes=proposal.notes,
             budget=proposal.budget,
             candidate_skill=proposal.candidate.skill.files if proposal.candidate else {},
+            training=training,
         )
         self._records.append(record)
         key = content_key("step", step.key, kind)

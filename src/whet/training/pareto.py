@@ -59,7 +59,7 @@ class ParetoTraining(Training):
         if pair is None:
             return
         one, other = pair
-        proposal = await self._learner.join(self._start, one.edits, other.edits, content_key("join", step.key))
+        proposal = await self._taught.join(self._start, one.edits, other.edits, content_key("join", step.key))
         ruling = await self._judged(proposal, one.policy, f"epoch {step.epoch}: join")
         self._take(proposal, ruling)
         await self._record(RecordKind.JOIN, step, Score(0.0, 0.0, 0), one.policy, proposal, ruling)

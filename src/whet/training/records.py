@@ -8,6 +8,7 @@ import msgspec
 
 from whet.core import EditResult, FailurePattern, Ruling, Score
 from whet.gate import Interval
+from whet.learners.adapter import Metrics
 from whet.store import AnsweredLine
 
 
@@ -19,8 +20,39 @@ class RecordKind(StrEnum):
     """The end of an epoch: what could go."""
     JOIN = "join"
     """The end of an epoch: what two policies are best at, in one."""
+    ADAPTER = "adapter"
+    """After the steps: weights that were trained on what the agent did."""
     LAST = "last"
     """The end of the run: a last policy that had never competed."""
+
+
+class TrainingRecord(msgspec.Struct, frozen=True):
+    """How an adapter came about. What it scores is played, never taken from its training."""
+
+    generation: int
+    adapter: str
+    """Its fingerprint."""
+    data: str
+    """The fingerprint of the examples."""
+    played: int
+    """Tries that examples were picked from."""
+    picked: int
+    sources: dict[str, int]
+    """Examples by who gave them."""
+    diversity: float
+    """Distinct answers over answers, of what was picked: where it is low, learning from oneself stalls."""
+    valid: float
+    """Share of tries that had the right form, as far as the world says."""
+    mean: float
+    """Mean soft score of all tries; what is not valid counts 0."""
+    best: float
+    interval: Interval
+    """Of the mean."""
+    assessed: Score | None
+    """The adapter's own play on train tasks that it did not learn from."""
+    metrics: Metrics
+    distilled: bool = False
+    """The skill it learned with was taken out of the prompt."""
 
 
 class StepRecord(msgspec.Struct, frozen=True):
@@ -46,6 +78,8 @@ class StepRecord(msgspec.Struct, frozen=True):
     """How many edits it could make; None is no limit."""
     candidate_skill: dict[str, str] = {}
     """The candidate's files, so that a step can be shown without looking further."""
+    training: TrainingRecord | None = None
+    """Of an adapter."""
 
 
 class PolicyScore(msgspec.Struct, frozen=True):
@@ -96,3 +130,7 @@ class Report(msgspec.Struct, frozen=True):
     calls: tuple[AnsweredLine, ...]
     skill: dict[str, str]
     """The best skill."""
+    adapter: str = ""
+    """The best adapter's fingerprint; empty without one."""
+    skilled: str = ""
+    """The policy that the skill lever alone made, where an adapter followed."""

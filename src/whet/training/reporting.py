@@ -23,6 +23,8 @@ class Finals:
     start: Policy
     best: Policy
     last: Policy
+    skilled: Policy | None = None
+    """What the skill lever alone came to, where an adapter followed."""
 
     def __init__(self) -> None:
         self.selection: dict[str, list[Trajectory]] = {}
@@ -35,7 +37,8 @@ def make_report(
     config = workshop.project.config
     with RunReader(workshop.folder / STORE_FILE) as reader:
         calls = tuple(reader.answered())
-    named = list(dict.fromkeys(policy.fingerprint for policy in (finals.start, finals.best, finals.last)))
+    skilled = finals.skilled or finals.start
+    named = list(dict.fromkeys(one.fingerprint for one in (finals.start, skilled, finals.best, finals.last)))
     return Report(
         run=workshop.folder.name,
         world=workshop.project.world.name,
@@ -55,6 +58,8 @@ def make_report(
         comparison=_comparison(finals, config.gate),
         calls=calls,
         skill=finals.best.skill.files,
+        adapter=finals.best.adapter.fingerprint if finals.best.adapter else "",
+        skilled=skilled.fingerprint if finals.skilled else "",
     )
 
 
@@ -128,7 +133,7 @@ def verdict_line(report: Report) -> str:
 
 
 def names_of(report: Report, policy: str) -> str:
-    named = (("start", report.start), ("best", report.best), ("last", report.last))
+    named = (("start", report.start), ("skilled", report.skilled), ("best", report.best), ("last", report.last))
     return ", ".join(name for name, fingerprint in named if fingerprint == policy) or policy[:8]
 
 

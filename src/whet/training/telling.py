@@ -11,6 +11,7 @@ SKIPPED = {
     "skip_no_rewrite": "no rewrite could be used",
     "skip_no_pairs": "there was nothing to compare",
     "skip_off": "it is switched off",
+    "skip_no_examples": "no try was good enough to learn from",
 }
 """Why a record has no candidate, in words."""
 
@@ -34,6 +35,8 @@ def _head(record: StepRecord, total: int) -> str:
             return f"end of epoch {record.epoch}: tidied"
         case RecordKind.JOIN:
             return f"end of epoch {record.epoch}: two policies joined"
+        case RecordKind.ADAPTER:
+            return f"generation {generation_of(record)}: {_learned(record)}"
         case RecordKind.LAST:
             return "the last policy, which had never competed"
 
@@ -49,8 +52,22 @@ def _changes(record: StepRecord) -> str:
             return f"{changed} {'deletion' if changed == 1 else 'deletions'}"
         case RecordKind.JOIN:
             return f"{changed} {'edit' if changed == 1 else 'edits'}"
+        case RecordKind.ADAPTER:
+            return "adapter"
         case RecordKind.LAST:
             return "it is"
+
+
+def generation_of(record: StepRecord) -> int:
+    return record.training.generation if record.training else 0
+
+
+def _learned(record: StepRecord) -> str:
+    training = record.training
+    if training is None:
+        return "nothing to learn from"
+    without = ", without the skill in the prompt" if training.distilled else ""
+    return f"learned from {training.picked} of {training.played} tries{without}"
 
 
 def duration(seconds: float) -> str:

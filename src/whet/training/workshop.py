@@ -31,6 +31,7 @@ from whet.models import Ledger, Models, Prices, RecordedModel
 from whet.models.transport import Transport
 from whet.rollout import Engine
 from whet.store import MetaRow, RunStore, open_run
+from whet.training.adapters import ADAPTERS, Shelf
 from whet.training.config import Config, what_matters
 from whet.training.folder import CONFIG_COPY, STORE_FILE
 from whet.training.loading import dump_toml
@@ -50,6 +51,8 @@ class Project(msgspec.Struct, frozen=True):
     optimizer: ModelRef | None
     prompts: Prompts
     clock: Clock
+    shelf: Shelf
+    """Where adapters are."""
 
     def tasks(self, split: Split) -> list[Task]:
         return list(require_tasks(self.world, split))
@@ -109,12 +112,15 @@ def prepare(
 ) -> Project:
     """Check everything that a user could have got wrong. Raises UserError."""
     clock = clock or SystemClock()
+    shelf = Shelf()
     models = Models(
         environ=os.environ if environ is None else environ,
         base_dir=base_dir,
         prices=Prices(config.prices),
         clock=clock,
         transport=transport,
+        adapters=shelf,
+        embedded=config.local,
     )
     target = models.check("target", config.target, config.budget)
     judge_ref = models.check("judge", config.judge, config.budget) if config.judge.model else ModelRef("judge", "unset")
@@ -125,7 +131,7 @@ def prepare(
     start = Policy(target, config.target.sampling, skill, harness=config.target.as_harness())
     optimizer = models.check("optimizer", config.optimizer, config.budget) if config.optimizer.model else None
     prompts = Prompts(base_dir / config.skill.prompts if config.skill.prompts else None)
-    return Project(config, base_dir, world, start, models, judge, optimizer, prompts, clock)
+    return Project(config, base_dir, world, start, models, judge, optimizer, prompts, clock, shelf)
 
 
 @asynccontextmanager
@@ -133,6 +139,7 @@ async def open_workshop(project: Project, folder: Path) -> AsyncGenerator[Worksh
     """Open or create the run at `folder`, and close all of it at the end."""
     config = project.config
     store = open_run(folder / STORE_FILE, project.clock)
+    project.shelf.look_in(folder / ADAPTERS)
     try:
         settings = msgspec.json.encode(project.settings(), order="deterministic").decode()
         await store.write(MetaRow("settings", settings), MetaRow("world", project.world.name))

@@ -9,7 +9,7 @@ from whet.core import Ruling
 from whet.gate import Interval, wilson
 from whet.training import StepRecord
 from whet.training.records import RecordKind
-from whet.training.telling import SKIPPED
+from whet.training.telling import SKIPPED, generation_of
 
 _SAME = 1e-9
 
@@ -53,6 +53,8 @@ def label(record: StepRecord) -> str:
             return f"Tidying, epoch {record.epoch}"
         case RecordKind.JOIN:
             return f"Joining, epoch {record.epoch}"
+        case RecordKind.ADAPTER:
+            return f"Adapter {generation_of(record)}"
         case RecordKind.LAST:
             return "Last policy"
 

@@ -28,9 +28,10 @@ from whet.core import (
     seed_from,
 )
 from whet.learners.skill.budget import edit_budget
-from whet.learners.skill.epoch import EpochEnd
+from whet.learners.skill.epoch import EpochEnd, Play
 from whet.learners.skill.patcher import rough_tokens
 from whet.learners.skill.regions import append_position, without_markers
+from whet.learners.skill.screening import most_promising
 from whet.learners.skill.settings import SkillSettings
 
 EXAMPLES = "## Examples"
@@ -43,14 +44,24 @@ _LONGEST = 600
 class Demonstrator:
     """The same questions as `SkillLearner`, answered by showing what was right."""
 
-    def __init__(self, settings: SkillSettings) -> None:
+    def __init__(self, settings: SkillSettings, play: Play) -> None:
         self._settings = settings
+        self._play = play
 
     async def propose(
         self, incumbent: Policy, tasks: Sequence[Task], evidence: Sequence[Awaitable[Trajectory]], step: Step
     ) -> Proposal:
         played = [await trajectory for trajectory in evidence]
         budget = edit_budget(self._settings, step.number, step.total)
+        if not self._settings.try_renderings:
+            return self._shown(incumbent, played, budget, step)
+        # Which of the two a small model follows better cannot be told beforehand.
+        proposals = [self._shown(incumbent.with_rendering(rendering), played, budget, step) for rendering in Rendering]
+        shown = {task for proposal in proposals for done in proposal.edits for task in done.edit.tasks}
+        unseen = sorted(tasks, key=lambda task: task.id in shown)
+        return await most_promising(proposals, unseen[: self._settings.screen_tasks], self._play)
+
+    def _shown(self, incumbent: Policy, played: Sequence[Trajectory], budget: int | None, step: Step) -> Proposal:
         items = _examples(played, step.key, plain=incumbent.harness.rendering is Rendering.PLAIN) + _rules(played)
         fresh = [item for item in items if item.content not in incumbent.skill.text][:budget]
         if not fresh:

@@ -51,6 +51,8 @@ class SkillSettings(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unkn
     """greedy: one current policy; pareto: all that are best at some selection task, joined at ends of epochs."""
     examples: int = 12
     """Examples that demonstrations may hold at once."""
+    try_renderings: bool = False
+    """demonstrations: try each candidate as chat and as plain text, and take the more promising (local models)."""
     prompts: str = ""
     """A folder whose NAME.md files replace whet's prompts of the same name; they may use the same inputs."""
     minibatch_size: int = 8

@@ -23,8 +23,8 @@ _SELECTED = (Split.SELECTION, Split.CONFIRM)
 _SHARE = 3
 """One in so many texts belongs to selection and confirm; the text alone says which, so no text is in two splits."""
 _DRAWS = 1000
-_TRIES = 50
-"""Seeds that are gone through for each task that is wanted."""
+_TRIES = 3000
+"""Seeds without a new text after which there is none left."""
 
 
 class DrillSettings(SeedSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -85,15 +85,16 @@ class Drill(ABC):
         """A text is asked once, so the split goes on through its seeds until it has as many as it should."""
         wanted = seeds(self._settings, split)
         said: set[str] = set()
-        for seed in range(wanted.start, wanted.start + _TRIES * len(wanted)):
-            if len(said) == len(wanted):
-                return
+        seed, last = wanted.start, wanted.start
+        while len(said) < len(wanted):
             item = self.item(seed, split)
             if item.text not in said:
                 said.add(item.text)
+                last = seed
                 yield Task(f"{split}-{seed}", split, {"text": item.text, "seed": seed}, item.kind)
-        if len(said) < len(wanted):
-            raise ConfigError(f"world.{split}: there are no {len(wanted)} different tasks, only about {len(said)}")
+            elif seed - last > _TRIES:
+                raise ConfigError(f"world.{split}: there are no {len(wanted)} different tasks, only about {len(said)}")
+            seed += 1
 
     def brief(self, task: Task) -> str:
         text, answer = self.asks
