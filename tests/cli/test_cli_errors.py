@@ -207,3 +207,10 @@ def test_a_folder_that_cannot_be_written_is_one_line(whet: Whet, project: Path) 
     assert done.exit_code == 2
     assert f"{project / 'runs'}" in done.stderr
     assert "unexpected" not in done.stderr
+
+
+@pytest.mark.parametrize("command", [("audit", "--verifier-only"), ("world", "check")], ids=" ".join)
+def test_what_asks_no_model_needs_no_key(whet: Whet, tmp_path: Path, command: tuple[str, ...]) -> None:
+    (tmp_path / "whet.toml").write_text('[world]\nuse = "house_commands"\n[target]\nmodel = "openai/gpt-5.5"\n')
+    assert whet(*command, tmp_path / "whet.toml").exit_code == 0
+    assert whet("train", tmp_path).exit_code == 2

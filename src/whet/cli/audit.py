@@ -11,7 +11,7 @@ import msgspec
 
 from whet.cli.boundary import NO
 from whet.cli.checking import opened_judge
-from whet.cli.loading import load_for_training
+from whet.cli.loading import load_for_training, load_project
 from whet.cli.numbers import interval, plural, share
 from whet.cli.options import config_argument, examples, json_option, plain_option, set_option
 from whet.cli.output import number, pairs, paragraph, print_json, print_table, rest, text, title
@@ -60,7 +60,7 @@ def command(
     What is played is kept, so the training that follows does not play it again. Exit code 1: the
     verifier is not sound.
     """
-    project = load_for_training(config, overrides)
+    project = load_project(config, overrides, agent=False) if verifier_only else load_for_training(config, overrides)
     probed = asyncio.run(_probe(project, tasks))
     suite = bill = None
     if not verifier_only:

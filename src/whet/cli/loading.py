@@ -23,9 +23,10 @@ def names_config(world: str) -> bool:
     return world.endswith(".toml") or (config_file(Path(world)).is_file() and not is_reference(world))
 
 
-def load_project(config: Path, overrides: Sequence[str] = ()) -> Project:
+def load_project(config: Path, overrides: Sequence[str] = (), *, agent: bool = True) -> Project:
+    """Without `agent`, for commands that ask no model but the judge."""
     path = config_file(config)
-    return prepare(load_config(path, overrides), path.parent)
+    return prepare(load_config(path, overrides), path.parent, agent=agent)
 
 
 def load_for_training(config: Path, overrides: Sequence[str] = ()) -> Project:

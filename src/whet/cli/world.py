@@ -104,12 +104,14 @@ def export(world: str, folder: Path, as_json: bool) -> None:
 
 
 def _loaded(world: str) -> World:
-    return load_project(Path(world)).world if names_config(world) else load_world(world, {}, base_dir=Path())
+    return (
+        load_project(Path(world), agent=False).world if names_config(world) else load_world(world, {}, base_dir=Path())
+    )
 
 
 async def _checked(world: str) -> WorldReport:
     if names_config(world):
-        project = load_project(Path(world))
+        project = load_project(Path(world), agent=False)
         async with opened_judge(project):
             return await check_world(project.world, again=_reload(project))
 

@@ -114,7 +114,7 @@ async def _by_hand(name: str, host: str, port: int, *, stdio: bool, task: str | 
 @asynccontextmanager
 async def _opened(name: str) -> AsyncGenerator[World]:
     if names_config(name):
-        project = load_project(Path(name))
+        project = load_project(Path(name), agent=False)
         async with opened_judge(project):
             yield project.world
     else:

@@ -109,8 +109,12 @@ def prepare(
     environ: Mapping[str, str] | None = None,
     clock: Clock | None = None,
     transport: Transport | None = None,
+    agent: bool = True,
 ) -> Project:
-    """Check everything that a user could have got wrong. Raises UserError."""
+    """Check everything that a user could have got wrong. Raises UserError.
+
+    Without `agent`, only the world and its judge will be asked anything, so the other models need not be reachable.
+    """
     clock = clock or SystemClock()
     shelf = Shelf()
     models = Models(
@@ -122,14 +126,15 @@ def prepare(
         adapters=shelf,
         embedded=config.local,
     )
-    target = models.check("target", config.target, config.budget)
+    target = models.check("target", config.target, config.budget) if agent else ModelRef("", config.target.model)
     judge_ref = models.check("judge", config.judge, config.budget) if config.judge.model else ModelRef("judge", "unset")
     judge = LateModel(judge_ref)
     table = config.world_table
     world = load_world(table.use, table.settings, base_dir=base_dir, judge=judge if config.judge.model else None)
     skill = read_skill(base_dir / config.skill.path)
     start = Policy(target, config.target.sampling, skill, harness=config.target.as_harness())
-    optimizer = models.check("optimizer", config.optimizer, config.budget) if config.optimizer.model else None
+    teaches = agent and bool(config.optimizer.model)
+    optimizer = models.check("optimizer", config.optimizer, config.budget) if teaches else None
     prompts = Prompts(base_dir / config.skill.prompts if config.skill.prompts else None)
     return Project(config, base_dir, world, start, models, judge, optimizer, prompts, clock, shelf)
 
