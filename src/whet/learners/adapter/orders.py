@@ -88,7 +88,8 @@ class Metrics(msgspec.Struct, frozen=True):
 
     @property
     def tokens_per_second(self) -> float:
-        return self.evaluated / max(self.seconds.get("train", 0.0), 1e-9)
+        """0 where another process had a part in it."""
+        return self.evaluated / max(self.seconds.get("train", 0.0), 1e-9) if not self.resumed_at else 0.0
 
 
 class TrainedAdapter(msgspec.Struct, frozen=True):

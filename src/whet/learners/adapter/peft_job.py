@@ -41,10 +41,9 @@ _EVERY = 15.0
 
 def main(folder: Path, every: float = _EVERY) -> None:
     torch.use_deterministic_algorithms(True)
-    began = time.monotonic()
     order = read_order(folder)
     key = order.key
-    seconds: dict[str, float] = {"start": time.monotonic() - began}
+    seconds: dict[str, float] = {}
     tell(Progress("load"))
     began = time.monotonic()
     shape, weights = load_base(Path(order.base_file))
@@ -60,7 +59,8 @@ def main(folder: Path, every: float = _EVERY) -> None:
     resumed_at = trainer.place.step
     began = time.monotonic()
     train(trainer, folder, key, precision, every)
-    seconds["train"] = time.monotonic() - began
+    seconds["evaluate"] = trainer.seconds_looking
+    seconds["train"] = time.monotonic() - began - trainer.seconds_looking
     tell(Progress("convert"))
     began = time.monotonic()
     write_result(order, shape, trainer, folder)

@@ -10,6 +10,7 @@ checkpoint is a number and the weights. Knows nothing of processes; what it has 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 
 import msgspec
@@ -46,6 +47,8 @@ class Trainer:
         self.place: Place = Place()
         self.lora = lora
         self.best: Tensor | None = None
+        self.seconds_looking = 0.0
+        """Of what this process took, at held-out examples."""
         self.decoder = decoder
         self._order, self._dtype = order, dtype
         self._scale = order.settings.alpha / order.settings.rank
@@ -113,11 +116,12 @@ class Trainer:
             self.place = msgspec.structs.replace(place, looks=place.looks + 1)
 
     def _held_out_loss(self) -> float:
-        settings = self._order.settings
+        settings, began = self._order.settings, time.monotonic()
         rows = rows_of(self.plan.held_out, settings.row_tokens, packing=settings.packing)
         leaves = self.lora.leaves(self._dtype)
         with torch.no_grad():
             total = sum(self._loss(row, leaves).item() for row in rows)
+        self.seconds_looking += time.monotonic() - began
         return total / sum(len(row.targets) for row in rows)
 
 
