@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 MODEL = "smollm2-135m"
 BEGINNINGS = ("The best way to", "A short story about", "In the year 1900 the", "To cook a good meal, you")
 BEGINNINGS += ("The capital of France is", "My favourite animal is the", "Water is made of", "The teacher said that")
-PROMPTS = [f"{beginning}{end}" for beginning in BEGINNINGS for end in ("", " dog", " we", " the old")]
+PROMPTS = [f"{beginning}{end}" for beginning in BEGINNINGS for end in ("", " dog", " we", " the old", " if")]
 TIE = 0.02
 """Logits nearer to each other than this may be ordered either way: llama.cpp keeps what it has seen in 16 bits."""
 
@@ -68,7 +68,11 @@ async def answers(file: Path, lora: Path) -> Sequence[tuple[tuple[int, ...], tup
             sampling = Sampling(max_tokens=10, temperature=0.0)
             request = ModelRequest((user(prompt),), plain=True, sampling=sampling, adapter=ref)
             reply = await model.send(request, 600, {})
-            return await model.prompt_tokens(request), await model.tokens(reply.text)
+            tokens = await model.tokens(reply.text)
+            assert reply.usage is not None
+            # A text can be cut into other tokens than those that it was made of, and then says nothing of them.
+            known = len(tokens) == reply.usage.output_tokens
+            return await model.prompt_tokens(request), tokens if known else ()
 
         return await asyncio.gather(*(one(prompt) for prompt in PROMPTS))
 
@@ -95,7 +99,9 @@ def test_llama_cpp_says_what_peft_says(smollm2: Path, tmp_path: Path) -> None:
 
     reference: Any = PeftModel.from_pretrained(as_transformers(shape, weights), str(folder))
     changed = 0
-    for prompt, (before, after) in zip(PROMPTS, said, strict=True):
+    told = [(prompt, *each) for prompt, each in zip(PROMPTS, said, strict=True) if each[1]]
+    assert len(told) >= 32
+    for prompt, before, after in told:
         with torch.no_grad():
             logits = reference(input_ids=torch.tensor([(*before, *after[:-1])])).logits[0, len(before) - 1 :]
             with reference.disable_adapter():
