@@ -17,7 +17,7 @@ from whet.training.folder import CONFIG_COPY
 def ablated(base_dir: Path, folder: Path, *, log: bool) -> list[Worth]:
     """Plays the selection tasks without each part in turn, in the run's own store."""
     project = prepare(load_config(folder / CONFIG_COPY), base_dir)
-    best = policy_for(project.start, folder, "best")
+    best = policy_for(project, folder, "best")
     if not parts_of(best.skill.text):
         raise InputError(f"the best skill of {folder.name} has no parts to leave out")
 

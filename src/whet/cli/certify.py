@@ -37,8 +37,18 @@ def command(run: str | None, split: str | None, samples: int, project: Path, pla
     gain is shown.
     """
     folder = find_folder(project, run)
+    finding = certified(project, folder, split=split, samples=samples, plain=plain, log=as_json)
+    print_json(finding) if as_json else _print(finding, folder)
+    if finding.certificate is None:
+        click.get_current_context().exit(NO)
+
+
+def certified(
+    project: Path, folder: Path, *, split: str | None = None, samples: int = 4, plain: bool, log: bool = False
+) -> Finding:
+    """Try to prove the gain of the run at `folder`."""
     made = prepare(load_config(folder / CONFIG_COPY), project)
-    best = policy_for(made.start, folder, "best")
+    best = policy_for(made, folder, "best")
     if best.fingerprint == made.start.fingerprint:
         raise InputError(
             f"the best policy of {folder.name} is the one it started from", hint="There is nothing to show."
@@ -50,20 +60,18 @@ def command(run: str | None, split: str | None, samples: int, project: Path, pla
             monitor.started(folder.name, 0, workshop.ledger)
             return await certify(workshop, best, on, samples, monitor)
 
-    finding, _ = work_on(work, made.clock, plain=plain, log=as_json)
-    print_json(finding) if as_json else _print(finding, folder, on)
-    if finding.certificate is None:
-        click.get_current_context().exit(NO)
+    finding, _ = work_on(work, made.clock, plain=plain, log=log)
+    return finding
 
 
-def _print(finding: Finding, folder: Path, split: Split) -> None:
+def _print(finding: Finding, folder: Path) -> None:
     click.echo("")
     paragraph(finding.reason[:1].upper() + finding.reason[1:] + ".")
     click.echo("")
     certificate = finding.certificate
     pairs(
         [
-            ("tasks", f"{finding.played} of the {split} split, {finding.rollouts} rollouts"),
+            ("tasks", f"{finding.played} that nothing was chosen by, {finding.rollouts} rollouts"),
             ("gain", f"{finding.gain:+.3f} ({signed_interval(finding.interval)})"),
             ("evidence", f"{finding.e_value:.3g} times over chance"),
             *([("written", str(folder / CERTIFICATE))] if certificate else []),

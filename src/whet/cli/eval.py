@@ -32,12 +32,18 @@ class Outcome(msgspec.Struct, frozen=True):
     epilog=examples(
         "whet eval --policy best",
         "whet eval --compare start best",
+        "whet eval --policy active",
         "whet eval --policy draft/SKILL.md --split selection",
     ),
 )
 @config_argument
 @click.option(
-    "--policy", "name", metavar="NAME", default="start", show_default=True, help="start, best, last, or a skill's path."
+    "--policy",
+    "name",
+    metavar="NAME",
+    default="start",
+    show_default=True,
+    help="start, best, last, active, the id of a published record, or a skill's path.",
 )
 @click.option(
     "--split", type=click.Choice([split.value for split in Split]), default=Split.TEST.value, show_default=True
@@ -68,7 +74,7 @@ def command(
     project = load_project(config, overrides)
     names = compare or (name,)
     chosen = choose_run(project.base_dir, project.settings(), run)
-    policies = [policy_for(project.start, chosen.path, named) for named in names]
+    policies = [policy_for(project, chosen.path, named) for named in names]
     tasks = project.tasks(Split(split))
     click.echo(chosen.note, err=as_json)
     played, _ = work_on(

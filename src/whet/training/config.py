@@ -23,6 +23,8 @@ class Lever(StrEnum):
 class TargetSettings(RoleSettings, frozen=True, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
     """The agent that is being sharpened."""
 
+    policy: str = ""
+    """Start from a published policy in place of [skill] path: "active", or the id of a record."""
     harness: str = "chat"
     """How the agent is driven; chat is whet's own loop."""
     max_turns: int = 50

@@ -35,6 +35,7 @@ from whet.training.adapters import ADAPTERS, Shelf
 from whet.training.config import Config, what_matters
 from whet.training.folder import CONFIG_COPY, STORE_FILE
 from whet.training.loading import dump_toml
+from whet.training.published import published_policy
 from whet.training.skills import read_skill, replace_text
 from whet.worlds import held, load_world, require_tasks
 
@@ -53,14 +54,22 @@ class Project(msgspec.Struct, frozen=True):
     clock: Clock
     shelf: Shelf
     """Where adapters are."""
+    environ: Mapping[str, str]
 
     def tasks(self, split: Split) -> list[Task]:
         return list(require_tasks(self.world, split))
+
+    def published(self, name: str) -> Policy:
+        """A policy of the registry: the active one, or a record's by its id."""
+        return published_policy(
+            name, self.world.name, self.config.target, self.models, self.shelf, self.environ, self.clock
+        )
 
     def settings(self) -> dict[str, Any]:
         """What the results depend on: the configuration and the content that it names."""
         content = {
             "skill content": self.start.skill.fingerprint,
+            "starting policy": self.start.fingerprint if self.config.target.policy else "",
             "world content": self.world.fingerprint,
             "target model": str(self.start.model),
             "optimizer model": str(self.optimizer) if self.optimizer else "",
@@ -116,9 +125,10 @@ def prepare(
     Without `agent`, only the world and its judge will be asked anything, so the other models need not be reachable.
     """
     clock = clock or SystemClock()
+    environ = os.environ if environ is None else environ
     shelf = Shelf()
     models = Models(
-        environ=os.environ if environ is None else environ,
+        environ=environ,
         base_dir=base_dir,
         prices=Prices(config.prices),
         clock=clock,
@@ -133,10 +143,12 @@ def prepare(
     world = load_world(table.use, table.settings, base_dir=base_dir, judge=judge if config.judge.model else None)
     skill = read_skill(base_dir / config.skill.path)
     start = Policy(target, config.target.sampling, skill, harness=config.target.as_harness())
+    if agent and config.target.policy:
+        start = published_policy(config.target.policy, world.name, config.target, models, shelf, environ, clock)
     teaches = agent and bool(config.optimizer.model)
     optimizer = models.check("optimizer", config.optimizer, config.budget) if teaches else None
     prompts = Prompts(base_dir / config.skill.prompts if config.skill.prompts else None)
-    return Project(config, base_dir, world, start, models, judge, optimizer, prompts, clock, shelf)
+    return Project(config, base_dir, world, start, models, judge, optimizer, prompts, clock, shelf, environ)
 
 
 @asynccontextmanager
