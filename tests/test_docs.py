@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from whet.training import config_from, read_report
+from whet.core import Split
+from whet.training import config_from, load_config, prepare, read_report
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -67,6 +68,13 @@ def test_the_settings_of_the_readme_exist(text: str) -> None:
 def test_links_of_the_readme_lead_somewhere() -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (ROOT / target).exists(), target
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "examples" / "drills").glob("[!b]*.toml")), ids=lambda file: file.stem)
+def test_every_drill_is_a_project_whose_tasks_are_sound(file: Path) -> None:
+    project = prepare(load_config(file), file.parent, agent=False)
+    assert project.world.name == file.stem
+    assert len(project.tasks(Split.CONFIRM)) == 60
 
 
 @pytest.mark.slow

@@ -62,7 +62,8 @@ class Demonstrator:
         return await most_promising(proposals, unseen[: self._settings.screen_tasks], self._play)
 
     def _shown(self, incumbent: Policy, played: Sequence[Trajectory], budget: int | None, step: Step) -> Proposal:
-        items = _examples(played, step.key, plain=incumbent.harness.rendering is Rendering.PLAIN) + _rules(played)
+        shown = [one for one in played if not (self._settings.failure_only and one.hard)]
+        items = _examples(shown, step.key, plain=incumbent.harness.rendering is Rendering.PLAIN) + _rules(played)
         fresh = [item for item in items if item.content not in incumbent.skill.text][:budget]
         if not fresh:
             return Proposal(None, skipped="skip_no_patches", budget=budget)
