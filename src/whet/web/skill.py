@@ -25,11 +25,18 @@ def best_skill(report: Report, facts: Facts) -> Markup:
     files = changed_files(way)
     shown = [_file(report, way, found) for found in files]
     if not files:
-        said = "Nothing was kept: the skill is as it was." if report.steps else "Nothing was tried yet."
+        said = _nothing(report)
         shown = [tag("p", said, class_="empty")]
     else:
         shown.insert(0, tag("p", _summary(files, way), class_="lead"))
     return tables.section("skill", "What was learned", *shown, _whole(report))
+
+
+def _nothing(report: Report) -> str:
+    """Of a best policy whose skill is that of the start."""
+    if report.adapter:
+        return f"The skill is as it was at the start; what was learned is in weights, adapter {report.adapter[:12]}."
+    return "Nothing was kept: the skill is as it was." if report.steps else "Nothing was tried yet."
 
 
 def _summary(files: Sequence[FileRows], way: Sequence[Version]) -> str:

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from whet.core import Edit, EditResult, FailurePattern, Op, Ruling, Source
 from whet.training import Report, StepRecord
-from whet.training.records import RecordKind
+from whet.training.records import RecordKind, TrainingRecord
 from whet.web import tables
 from whet.web.markup import Markup, many, tag
 from whet.web.outcomes import Outcome, count, given_up, label, outcome_of, why
@@ -61,6 +61,7 @@ def _record(place: int, record: StepRecord, by_gain: bool) -> Markup:
         _numbers(record),
         _ruling(record),
         _part("Reasoning", tables.paragraphs(record.reasoning)) if record.reasoning.strip() else "",
+        _training(record),
         _patterns(record.patterns),
         _edits(record),
         _part("Reminders, kept whatever was ruled", tables.bullets(record.notes)) if record.notes else "",
@@ -106,6 +107,38 @@ def _numbers(record: StepRecord) -> Markup:
     if record.candidate:
         rows.append(("Candidate", tag("code", record.candidate[:8])))
     return tables.pairs(rows, "about")
+
+
+def _training(record: StepRecord) -> Markup:
+    """How an adapter came about: its loss is told, and never taken for a score."""
+    made = record.training
+    if made is None:
+        return Markup("")
+    metrics = made.metrics
+    valid = f"{share(made.mean)} ({share(made.interval.low)} to {share(made.interval.high)}), best {share(made.best)}"
+    rows = [
+        ("Learned from", f"{made.picked} of {plural(made.played, 'try', 'tries')}"),
+        ("Of these tries", f"{share(made.valid)} in the right form, {share(made.diversity)} distinct answers"),
+        ("Their mean credit", valid),
+        *((source, plural(number, "example")) for source, number in made.sources.items()),
+        ("Updates", f"{metrics.steps}, the weights of update {metrics.kept_step} kept, {metrics.precision}"),
+        ("Loss on its examples", f"{metrics.first_loss:.3f} to {metrics.last_loss:.3f}"),
+        *_held_out(made),
+        ("Adapter", tag("code", made.adapter[:12])),
+    ]
+    without = tag("p", "The skill that it learned with is not in its prompt.") if made.distilled else ""
+    return _part("Training", tables.pairs(rows, "about"), without)
+
+
+def _held_out(made: TrainingRecord) -> list[tuple[str, str]]:
+    """What says whether it learned more than its examples."""
+    before, after, assessed = made.metrics.held_out_before, made.metrics.held_out_after, made.assessed
+    rows: list[tuple[str, str]] = []
+    if before is not None and after is not None:
+        rows.append(("Loss on examples held out", f"{before:.3f} to {after:.3f}"))
+    if assessed is not None:
+        rows.append(("Played, train tasks held out", f"{share(assessed.hard)} of {assessed.count} passed"))
+    return rows
 
 
 def _ruling(record: StepRecord) -> Markup:
