@@ -103,11 +103,12 @@ def test_llama_cpp_says_what_peft_says(smollm2: Path, tmp_path: Path) -> None:
     assert len(told) >= 32
     for prompt, before, after in told:
         with torch.no_grad():
-            logits = reference(input_ids=torch.tensor([(*before, *after[:-1])])).logits[0, len(before) - 1 :]
+            whole, start = torch.tensor([(*before, *after[:-1])]), len(before) - 1
+            logits = reference(input_ids=whole).logits[0, start:]
             with reference.disable_adapter():
-                bare = reference(input_ids=torch.tensor([before])).logits[0, -1]
+                bare = reference(input_ids=whole).logits[0, start:]
         behind = logits.max(dim=-1).values - logits[torch.arange(len(after)), torch.tensor(after)]
         assert behind.max() <= TIE, (prompt, after, behind)
-        changed += int(bare.argmax()) != after[0]
+        changed += bare.argmax(dim=-1).tolist() != list(after)
     # With an adapter that changes nothing, agreeing would show nothing.
-    assert changed >= 8
+    assert changed >= len(told) // 2
