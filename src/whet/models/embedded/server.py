@@ -113,7 +113,7 @@ def _start(file: Path, adapters: tuple[Path, ...], shape: Shape, states: str, ke
 def _patient_threads() -> Generator[None]:
     """llama.cpp's threads wait for each other many times a token. By default they spin while they wait, which keeps
     away those that are waited for where others use the cores too: 1 token a second was seen where 26 are possible.
-    OpenMP reads how to wait when it is loaded, so that is said for this moment only; what a user says goes before it."""
+    OpenMP reads how to wait when it is loaded, so it is said for that moment only; what a user says goes first."""
     if _OPENMP_WAIT in os.environ:
         yield
         return
