@@ -8,7 +8,7 @@ PEERS := .venv-peers/openenv-core/.ready .venv-peers/openenv/.ready
 .PHONY: help demo test check format lock clean
 
 help:
-	@echo "make demo    the main job end to end: train a skill, gate it, report it (no key, no network)"
+	@echo "make demo    a small model becomes good at a job on this machine: skill, weights, certificate, server (no key)"
 	@echo "make test    every test"
 	@echo "make check   format, lint, types, layers and the fast tests, in under a minute"
 	@echo "make format  let ruff mend what it can"

@@ -75,7 +75,7 @@ class AdapterLearner:
         self._seed = project.config.train.seed
         self._model = require_trainable(project)
         self._tasks = {task.id: task for task in tasks}
-        self._learn, self._held_out = _apart(tasks, self._settings.held_out, self._seed)
+        self._learn, self._held_out = split_apart(tasks, self._settings.held_out, self._seed)
 
     async def propose(self, current: Policy, generation: int) -> Adapted:
         played = await self._collect(current, generation)
@@ -214,7 +214,7 @@ def _reasons(record: TrainingRecord) -> str:
     return f"learned from {record.picked} of {record.played} tries, {loss}"
 
 
-def _apart(tasks: Sequence[Task], share: float, seed: int) -> tuple[list[Task], list[Task]]:
+def split_apart(tasks: Sequence[Task], share: float, seed: int) -> tuple[list[Task], list[Task]]:
     """Tasks to learn from, and tasks to assess with; the same in every generation, each in the order of `tasks`."""
     order = list(range(len(tasks)))
     Random(seed_from("held out", seed)).shuffle(order)
