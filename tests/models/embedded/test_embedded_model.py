@@ -31,7 +31,7 @@ from whet.core import (
 from whet.models.embedded import EmbeddedModel, EmbeddedSettings, base_of
 from whet.models.embedded.storing import store_as
 
-pytestmark = [pytest.mark.slow, pytest.mark.anyio]
+pytestmark = [pytest.mark.slow, pytest.mark.anyio, pytest.mark.timeout(300)]
 
 ONE_THREAD = EmbeddedSettings(threads=1)
 """Other tests use the cores too."""
@@ -231,7 +231,7 @@ async def test_what_one_adapter_evaluated_is_not_given_to_another(smollm2: Path,
     rows = embeddings(smollm2)
     for number in range(2):
         write_adapter(tmp_path / f"{number}.gguf", rows[1000 + 137 * number], number)
-    base, skill = base_of(smollm2), "Be kind. " * 60
+    base, skill = base_of(smollm2), "Be kind. " * 40
     refs = [AdapterRef(str(number), base) for number in range(2)]
     requests = [ask(f"{skill}{number}", 2, adapter=ref) for number in range(3) for ref in (*refs, None)]
     async with EmbeddedModel(
