@@ -36,6 +36,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
     },
     "Publish and serve": {
         "registry": "What is published, what speaks for it, and what is active.",
+        "serve": "An OpenAI-compatible server in front of what is active.",
     },
     "Parts": {
         "world": "List worlds, describe one, check one, serve one.",

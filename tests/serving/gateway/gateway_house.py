@@ -34,21 +34,23 @@ class Told:
     def __init__(self, answer: Callable[[ModelRequest], ModelReply] = last_word) -> None:
         self._answer = answer
         self.requests: list[ModelRequest] = []
+        self.warmed: list[ModelRequest] = []
+        """Sent before anybody asked."""
         self.open = asyncio.Event()
         self.open.set()
         self.cancelled = 0
 
     async def send(self, request: ModelRequest, timeout: float, headers: dict[str, str]) -> ModelReply:
-        self.requests.append(request)
+        if request.sampling.max_tokens > 1:
+            self.requests.append(request)
+        else:
+            self.warmed.append(request)
         try:
             await self.open.wait()
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
         return self._answer(request)
-
-    async def aclose(self) -> None:
-        pass
 
 
 def skilled(text: str, **kwargs: Any) -> Policy:
@@ -103,4 +105,3 @@ async def house(
         finally:
             await made.http.aclose()
             await switchboard.close()
-            await answering.aclose()

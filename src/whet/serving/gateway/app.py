@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -27,6 +27,7 @@ from whet.serving.gateway.upstreams import Call, Relay, Spent, Upstream
 
 _CHAT, _TEXT = "/v1/chat/completions", "/v1/completions"
 _LEFT = 499
+_NO_SCHEMAS: Mapping[str, dict[str, Any]] = {}
 _MOST_KEPT = 4 * 1024 * 1024
 """Bytes of a stream that are kept to capture it."""
 
@@ -36,7 +37,10 @@ def _unheard(done: Done) -> None:
 
 
 class Gateway:
-    """Everything that answers, in one event loop. `on_done` is told of each request when it is over."""
+    """Everything that answers, in one event loop. `on_done` is told of each request when it is over.
+
+    `schemas` are what the answers of a world are held to where its policy is constrained and the caller says no other.
+    """
 
     def __init__(
         self,
@@ -48,6 +52,7 @@ class Gateway:
         limits: Limits = Limits(),  # noqa: B008 (frozen)
         canary: float = 0.0,
         capture: Capture | None = None,
+        schemas: Mapping[str, dict[str, Any]] = _NO_SCHEMAS,
         renderer: Render = render,
         on_done: Callable[[Done], None] = _unheard,
     ) -> None:
@@ -58,6 +63,7 @@ class Gateway:
         self._limits = limits
         self._canary = canary
         self._capture = capture
+        self._schemas = schemas
         self._render = renderer
         self._on_done = on_done
         self.metrics = Metrics()
@@ -139,7 +145,7 @@ class Gateway:
 
     async def _call(self, exchange: Exchange, asked: Asked, chosen: Chosen, key: str, work: _Work) -> None:
         route = chosen.route
-        request = request_of(route.policy, asked, self._render)
+        request = request_of(route.policy, asked, self._schemas.get(route.world), self._render)
         created = int(self._clock.wall())
         stamp = replies.Stamp(f"chatcmpl-{key[:48]}", created, asked.model, route.record, asked.chat)
         call = Call(request, asked, stamp, self._limits.seconds)

@@ -94,9 +94,6 @@ class Passing:
                     yield text
         yield decoder.finish()
 
-    async def aclose(self) -> None:
-        await self._transport.close()
-
     @asynccontextmanager
     async def _model(self, call: Call) -> AsyncGenerator[str]:
         """The name to ask for, for as long as it is asked."""

@@ -7,6 +7,7 @@ caller's own messages where an episode's would stand.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -33,18 +34,21 @@ from whet.serving.gateway.refusal import Refusal
 Render = Callable[[Policy, Brief, Sequence[ToolSpec]], Rendered]
 
 
-def request_of(policy: Policy, asked: Asked, renderer: Render = render) -> ModelRequest:
+def request_of(
+    policy: Policy, asked: Asked, schema: dict[str, Any] | None = None, renderer: Render = render
+) -> ModelRequest:
+    """`schema` is the world's for its answers, where the caller says none and the policy is held to it."""
     instructions, conversation = _apart(asked.messages)
     place = next((place for place, said in enumerate(conversation) if said.speaker is Speaker.USER), None)
     if place is None:
         raise Refusal(400, "there is no message of the user", param="messages")
-    rendered = renderer(policy, _brief(conversation[place], asked), asked.tools)
+    rendered = renderer(policy, _brief(conversation[place], asked.schema or schema), asked.tools)
     said = (*conversation[:place], *rendered.opening, *conversation[place + 1 :])
     if written_tools(policy, asked):
         said = tuple(_written(message) for message in said)
     own = msgspec.structs.replace(policy, sampling=asked.sampling(policy.sampling))
     request = request_for(own, _with_instructions(rendered, instructions), said, asked.settings.seed)
-    return request if request.schema else msgspec.structs.replace(request, schema=asked.schema)
+    return request if request.schema or not asked.schema else msgspec.structs.replace(request, schema=asked.schema)
 
 
 def written_tools(policy: Policy, asked: Asked) -> bool:
@@ -72,9 +76,9 @@ def _with_instructions(rendered: Rendered, instructions: tuple[Message, ...]) ->
     return msgspec.structs.replace(rendered, head=(system("\n\n".join(text for text in texts if text)),))
 
 
-def _brief(message: Message, asked: Asked) -> Brief:
+def _brief(message: Message, schema: dict[str, Any] | None) -> Brief:
     images = () if isinstance(message.content, str) else message.content
-    return Brief(message.text, tuple(part for part in images if isinstance(part, ImagePart)), asked.schema)
+    return Brief(message.text, tuple(part for part in images if isinstance(part, ImagePart)), schema)
 
 
 def _written(message: Message) -> Message:

@@ -42,7 +42,11 @@ class Switchboard:
         """What is wrong with the registry itself."""
 
     async def start(self) -> None:
-        """Everything that is active is ready, or known to be in trouble, when this returns."""
+        """Everything that is active is ready, or known to be in trouble, when this returns.
+
+        Raises a WhetError where the base model itself cannot answer.
+        """
+        await self._upstream.prepare(self.table.base.policy, None)
         self._look()
         while self._preparing:
             await asyncio.wait(self._preparing.values())

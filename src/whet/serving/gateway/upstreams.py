@@ -53,8 +53,6 @@ class Upstream(Protocol):
         """Text as it arrives, and at the end the whole answer."""
         ...
 
-    async def aclose(self) -> None: ...
-
 
 @runtime_checkable
 class Relay(Upstream, Protocol):
@@ -69,8 +67,6 @@ class Sends(Protocol):
     """What of an embedded model is needed here."""
 
     async def send(self, request: ModelRequest, timeout: float, headers: dict[str, str]) -> ModelReply: ...
-
-    async def aclose(self) -> None: ...
 
 
 _WARM_SECONDS = 120.0
@@ -89,6 +85,7 @@ class Local:
         self._base = base
         self._shelf = shelf
         self._most_at_once = most_at_once
+        self._started = False
 
     @property
     def base(self) -> Base:
@@ -99,11 +96,13 @@ class Local:
         return self._most_at_once
 
     async def prepare(self, policy: Policy, adapter: Path | None) -> None:
-        """An adapter is loaded by answering once with it."""
-        if policy.adapter is None or adapter is None:
+        """The model is started, and an adapter loaded, by answering once."""
+        if policy.adapter is not None and adapter is not None:
+            self._shelf.know(policy.adapter, adapter)
+        elif self._started:
             return
-        self._shelf.know(policy.adapter, adapter)
         await self._model.send(_first_word(policy.adapter), _WARM_SECONDS, {})
+        self._started = True
 
     async def reply(self, call: Call) -> ModelReply:
         _refuse_unknown(call.asked)
@@ -115,11 +114,8 @@ class Local:
             yield reply.text
         yield reply
 
-    async def aclose(self) -> None:
-        await self._model.aclose()
 
-
-def _first_word(adapter: AdapterRef) -> ModelRequest:
+def _first_word(adapter: AdapterRef | None) -> ModelRequest:
     return ModelRequest((user("a"),), sampling=Sampling(max_tokens=1), plain=True, adapter=adapter)
 
 
