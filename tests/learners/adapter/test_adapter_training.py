@@ -6,6 +6,7 @@ import asyncio
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -213,8 +214,34 @@ def test_cancelled_nothing_goes_on(base: Path, tmp_path: Path) -> None:
             await working
 
     asyncio.run(cancel())
-    left = subprocess.run(["pgrep", "-f", str(tmp_path)], capture_output=True, text=True, check=False).stdout
-    assert left == ""
+    assert running(tmp_path) == []
+
+
+def test_killed_whoever_ordered_it_takes_the_job_along(base: Path, tmp_path: Path) -> None:
+    """Else the same command, given again, would find another one at work in its folder."""
+    write_order(an_order(base, quick(epochs=10_000), some_examples(10)), tmp_path)
+    source = (
+        "import asyncio; from pathlib import Path; from whet.learners.adapter import PeftBackend; "
+        f"asyncio.run(PeftBackend().train(Path({str(tmp_path)!r}), lambda told: print(told.stage, flush=True)))"
+    )
+    starter = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True)
+    assert starter.stdout is not None
+    while starter.stdout.readline() != "train\n":
+        assert starter.poll() is None
+    job = running(tmp_path)
+    starter.kill()
+    starter.communicate(timeout=30)
+    ends = time.monotonic() + 30
+    while set(job) & set(running(tmp_path)) and time.monotonic() < ends:
+        time.sleep(0.05)
+    assert job
+    assert running(tmp_path) == []
+
+
+def running(folder: Path) -> list[str]:
+    """Jobs that work in a folder."""
+    asked = ["pgrep", "-f", f"peft_job {folder}"]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.split()
 
 
 def test_training_stops_when_held_out_loss_says_so_and_keeps_the_best(base: Path) -> None:

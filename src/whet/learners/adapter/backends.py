@@ -37,8 +37,8 @@ class PeftBackend:
         with (folder / "job.log").open("ab") as log:
             start = log.tell()
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "whet.learners.adapter.peft_job", str(folder)),
-                stdin=asyncio.subprocess.DEVNULL,
+                *(sys.executable, "-m", "whet.learners.adapter.peft_job", str(folder), "--attached"),
+                stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
                 env=_environment(),

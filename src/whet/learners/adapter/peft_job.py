@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -132,7 +133,17 @@ def tell(progress: Progress) -> None:
     sys.stdout.flush()
 
 
+def end_with_starter() -> None:
+    """Whoever started this holds the other end of its input. Gone, it may start another one in the same folder."""
+    # Not through sys.stdin, whose lock would be held at the end of a job that is done.
+    while os.read(0, 1):
+        pass
+    os._exit(3)
+
+
 if __name__ == "__main__":
+    if "--attached" in sys.argv:
+        threading.Thread(target=end_with_starter, daemon=True).start()
     try:
         main(Path(sys.argv[1]))
     except WhetError as error:
