@@ -19,9 +19,9 @@ from whet.training.adapting import require_trainable, split_apart
 SMALL = """
 [world]
 use = "house_commands"
-train = 12
-selection = 8
-test = 6
+train = 24
+selection = 6
+test = 4
 [target]
 model = "local/smollm2-135m"
 max_tokens = 16
@@ -30,8 +30,8 @@ stop = ["\\n"]
 rendering = "plain"
 [skill]
 teacher = "demonstrations"
-examples = 12
-learning_rate = 12
+examples = 24
+learning_rate = 24
 schedule = "constant"
 [adapter]
 distill = true
@@ -40,10 +40,10 @@ samples = 2
 steps = 3
 batch_size = 4
 [gate]
-max_passes = 1
+rule = "off"
 [train]
 epochs = 1
-batch_size = 12
+batch_size = 24
 levers = ["skill", "adapter"]
 [local]
 threads = 1

@@ -24,6 +24,7 @@ from whet.training.workshop import Project, Workshop
 
 ALPHA_FILE = "alpha.json"
 CERTIFICATE = "certificate.json"
+CERTIFICATES = "certificate*.json"
 
 
 def split_for(project: Project) -> Split:
@@ -31,11 +32,17 @@ def split_for(project: Project) -> Split:
     return Split.CONFIRM if project.world.tasks(Split.CONFIRM) else Split.TEST
 
 
-async def certify(workshop: Workshop, best: Policy, split: Split, samples: int, monitor: Monitor) -> Finding:
-    """Play until the gain is proven or cannot be. A certificate is written beside the run's best skill."""
+async def certify(
+    workshop: Workshop, best: Policy, split: Split, samples: int, monitor: Monitor, over: Policy | None = None
+) -> Finding:
+    """Play until the gain over the starting policy, or `over`, is proven or cannot be.
+
+    A certificate is written beside the run's best skill.
+    """
+    incumbent = over or workshop.project.start
     project, folder = workshop.project, workshop.folder
     tasks = project.tasks(split)
-    claim = _claim(workshop, best, split, samples)
+    claim = _claim(workshop, best, incumbent, split, samples)
     key, campaign = claim.key(tasks), project.world.name
     with _alphas(project.base_dir) as alphas:
         ledger, alpha = alphas.setdefault(campaign, AlphaLedger()).open(key)
@@ -43,20 +50,27 @@ async def certify(workshop: Workshop, best: Policy, split: Split, samples: int, 
     certifier = Certifier(
         claim, tasks, alpha, campaign_alpha=ledger.total, attempt=ledger.number_of(key), chunk=max(8, len(tasks) // 8)
     )
-    finding = await _decide(certifier, workshop.engine, best, project.start, tasks, monitor)
+    finding = await _decide(certifier, workshop.engine, best, incumbent, tasks, monitor)
     if finding.certificate is not None:
-        replace_text(folder / CERTIFICATE, write_certificate(finding.certificate))
+        replace_text(
+            folder / file_for(incumbent.fingerprint, project.start.fingerprint), write_certificate(finding.certificate)
+        )
     with _alphas(project.base_dir) as alphas:
         alphas[campaign] = alphas[campaign].close(key, finding.certificate is not None)
     return finding
 
 
-def _claim(workshop: Workshop, best: Policy, split: Split, samples: int) -> Claim:
+def file_for(incumbent: str, start: str) -> str:
+    """Each certificate has a file of its own: it is about one incumbent, by fingerprint."""
+    return CERTIFICATE if incumbent == start else f"certificate-{incumbent[:12]}.json"
+
+
+def _claim(workshop: Workshop, best: Policy, incumbent: Policy, split: Split, samples: int) -> Claim:
     project = workshop.project
     gate = project.config.gate
     return Claim(
         candidate=best.fingerprint,
-        incumbent=project.start.fingerprint,
+        incumbent=incumbent.fingerprint,
         world=project.world.name,
         world_fingerprint=project.world.fingerprint,
         split=split,
@@ -71,10 +85,10 @@ def _claim(workshop: Workshop, best: Policy, split: Split, samples: int) -> Clai
 
 
 async def _decide(
-    certifier: Certifier, engine: Engine, best: Policy, start: Policy, tasks: Sequence[Task], monitor: Monitor
+    certifier: Certifier, engine: Engine, best: Policy, incumbent: Policy, tasks: Sequence[Task], monitor: Monitor
 ) -> Finding:
     by_id = {task.id: task for task in tasks}
-    policies = {Arm.CANDIDATE: best, Arm.INCUMBENT: start}
+    policies = {Arm.CANDIDATE: best, Arm.INCUMBENT: incumbent}
     evidence = Evidence()
 
     async def play(asked: PlannedPlay) -> Trajectory:

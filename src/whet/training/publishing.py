@@ -11,7 +11,7 @@ from whet.gate import read_certificate
 from whet.registry import Base, Draft, Measure, Origin, Proof, Registry
 from whet.store import RunReader
 from whet.training.adapters import ADAPTERS
-from whet.training.certifying import CERTIFICATE
+from whet.training.certifying import CERTIFICATES
 from whet.training.folder import STORE_FILE, stored_settings
 from whet.training.records import PolicyScore, Report
 from whet.training.reporting import read_report
@@ -52,13 +52,12 @@ def stored_policies(folder: Path) -> dict[str, Policy]:
 
 
 def proofs_in(folder: Path, policy: Policy) -> list[Proof]:
-    """The certificate beside a run, if it is about this policy."""
-    path = folder / CERTIFICATE
-    if not path.is_file():
-        return []
-    text = path.read_text(encoding="utf-8")
-    claim = read_certificate(text).claim
-    return [Proof(claim.candidate, claim.incumbent, text)] if claim.candidate == policy.fingerprint else []
+    """The certificates beside a run that are about this policy."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob(CERTIFICATES))]
+    claims = [(read_certificate(text).claim, text) for text in texts]
+    return [
+        Proof(claim.candidate, claim.incumbent, text) for claim, text in claims if claim.candidate == policy.fingerprint
+    ]
 
 
 def _origin(project: Project, folder: Path, report: Report) -> Origin:
