@@ -169,7 +169,7 @@ async def test_what_cannot_be_asked_is_refused_before_anything_is_evaluated(mode
 async def test_an_answer_is_cut_where_the_context_ends(smollm2: Path) -> None:
     async with EmbeddedModel(smollm2, settings=EmbeddedSettings(threads=1, context_mib=6, slots=2)) as small:
         assert small.limit == 256
-        reply = await small.send(ask("A very long list of animals: " + "cat, dog, " * 70, 2048), 120, {})
+        reply = await small.send(ask("A very long list of animals: " + "cat, dog, " * 40, 2048, plain=True), 120, {})
     assert reply.finish is Finish.LENGTH
     assert reply.usage
     assert reply.usage.input_tokens + reply.usage.output_tokens == 256
@@ -179,7 +179,7 @@ async def test_more_than_fits_at_once_waits_for_its_turn(smollm2: Path) -> None:
     async with EmbeddedModel(smollm2, settings=EmbeddedSettings(threads=1, context_mib=12, slots=8)) as small:
         requests = [ask(f"{number} " + "word " * 150, 20) for number in range(8)]
         replies = await asyncio.gather(*(small.send(request, 300, {}) for request in requests))
-    assert all(reply.text for reply in replies)
+    assert all(reply.usage and reply.usage.output_tokens for reply in replies)
 
 
 async def test_stop_texts_end_an_answer_and_are_no_part_of_it(model: EmbeddedModel) -> None:
@@ -329,3 +329,22 @@ async def test_closing_leaves_no_thread_and_no_file_open_and_nothing_is_logged(s
     threads, _, of_python = found[0]
     assert (threads, of_python) == (2, 1)
     assert said.strip() == "False", "the process's own environment is as it was"
+
+
+async def test_a_stream_says_the_same_as_it_arrives_and_leaving_it_frees_its_place(model: EmbeddedModel) -> None:
+    request = ask("Tell a story about a lamp.", 24)
+    whole = await model.send(request, 120, {})
+    pieces = [piece async for piece in model.stream(request)]
+    assert len(pieces) > 5
+    assert "".join(piece for piece in pieces[:-1] if isinstance(piece, str)) == whole.text
+    last = pieces[-1]
+    assert not isinstance(last, str)
+    assert (last.text, last.finish) == (whole.text, whole.finish)
+    assert last.usage is not None
+    assert whole.usage is not None
+    assert last.usage.output_tokens == whole.usage.output_tokens
+    for _ in range(model.shape.slots + 2):
+        stream = model.stream(ask("Count to a thousand.", 2000))
+        await anext(stream)
+        await stream.aclose()
+    assert (await model.send(request, 120, {})).text == whole.text
