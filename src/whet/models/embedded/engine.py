@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from whet.core import RequestRefused
+from whet.core import BadReply, RequestRefused
 from whet.models.embedded.server import Server, Shape
 from whet.models.embedded.servers import Running, Servers
 from whet.models.embedded.slots import Desk, Shelf, Slot, Tokens, overlap
@@ -43,6 +43,17 @@ class Completion(msgspec.Struct, frozen=True):
     """Of the prompt, those from a cache included."""
     timings: Timings
     tokens: Tokens = ()
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """Of an answer that is streamed; the last one says how it ended."""
+
+    content: str = ""
+    tokens: Tokens = ()
+    stop: bool = False
+    stop_type: str = ""
+    tokens_predicted: int = 0
+    tokens_evaluated: int = 0
 
 
 class Saved(msgspec.Struct, frozen=True):
@@ -102,6 +113,30 @@ class Engine:
             evaluated = completion.timings.prompt_n if not self._reuse else len(tokens) - cached
             self.evaluated += evaluated
             return msgspec.structs.replace(completion, timings=Timings(len(tokens) - evaluated, evaluated))
+
+    async def stream(
+        self, tokens: Tokens, need: int, sampling: Mapping[str, Any], adapter: str = "", file: Path | None = None
+    ) -> AsyncGenerator[str | Completion]:
+        """As `complete`, with the text as it arrives and at the end the whole. To be closed by whoever leaves early."""
+        async with self.seat(tokens, need, adapter, file) as seat:
+            cached = await self._prepare(seat, tokens) if self._reuse else 0
+            self.evaluated += len(tokens) - cached
+            texts: list[str] = []
+            answer: list[int] = []
+            body = {"prompt": tokens, "return_tokens": True, **sampling}
+            async with aclosing(seat.stream("/completion", body, Piece)) as pieces:
+                async for piece in pieces:
+                    texts.append(piece.content)
+                    answer += piece.tokens
+                    if piece.stop:
+                        seat.holds((*tokens, *answer))
+                        timings = Timings(cached, len(tokens) - cached)
+                        counts = piece.tokens_predicted, piece.tokens_evaluated, timings
+                        yield Completion("".join(texts), piece.stop_type, *counts, tuple(answer))
+                        return
+                    if piece.content:
+                        yield piece.content
+        raise BadReply("llama.cpp's answer broke off before its end")
 
     @asynccontextmanager
     async def seat(
@@ -217,16 +252,19 @@ class Seat:
     async def post(self, path: str, body: Mapping[str, Any], type: type[T]) -> T:
         """What the slot holds is not known until the caller says so afterwards."""
         self.known = False
-        return await self.running.server.post(
-            path,
-            {
-                **body,
-                "id_slot": self.slot.number,
-                "cache_prompt": self._reuse,
-                "lora": self.running.scales(self.adapter),
-            },
-            type,
-        )
+        return await self.running.server.post(path, self._placed(body), type)
+
+    def stream(self, path: str, body: Mapping[str, Any], type: type[T]) -> AsyncGenerator[T]:
+        self.known = False
+        return self.running.server.stream(path, self._placed(body), type)
+
+    def _placed(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            **body,
+            "id_slot": self.slot.number,
+            "cache_prompt": self._reuse,
+            "lora": self.running.scales(self.adapter),
+        }
 
 
 class _Leader:

@@ -7,7 +7,8 @@ evaluated whether it fits, and training is fed exactly what is evaluated.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from whet.models.embedded.identity import base_of
 from whet.models.embedded.rendering import chat_body, sampling_body
 from whet.models.embedded.settings import EmbeddedSettings, shape_for
 from whet.models.embedded.slots import Tokens
-from whet.models.wires.thinking import split_thinking
+from whet.models.wires.thinking import ThinkFilter, split_thinking
 
 FindAdapter = Callable[[AdapterRef], Path]
 
@@ -131,6 +132,30 @@ class EmbeddedModel:
                 return await self._answer(request, file)
         except TimeoutError as error:
             raise EndpointTimeout(f"no answer from {self.name} in {timeout:g} s") from error
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | ModelReply]:
+        """The answer's text as it arrives, and at the end the whole of it. Its time is bounded by whoever reads it.
+
+        Calls of tools can be told from text at the end only, so an answer that may hold some comes in one piece.
+        """
+        self._refuse_tools(request)
+        file = self._adapter(request.adapter)
+        if request.tools:
+            yield await self._answer(request, file)
+            return
+        tokens = await self.prompt_tokens(request)
+        room = self._room(tokens)
+        if request.schema is not None:
+            await self._probe(request.schema)
+        need = len(tokens) + min(room, request.sampling.max_tokens)
+        adapter = request.adapter.fingerprint if request.adapter else ""
+        thoughts = None if request.plain else ThinkFilter()
+        async with aclosing(self._engine.stream(tokens, need, sampling_body(request, room), adapter, file)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Completion):
+                    yield self._reply(request, piece)
+                elif text := thoughts.feed(piece) if thoughts else piece:
+                    yield text
 
     async def _answer(self, request: ModelRequest, file: Path | None) -> ModelReply:
         tokens = await self.prompt_tokens(request)

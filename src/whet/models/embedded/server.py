@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
@@ -20,6 +20,7 @@ import msgspec
 
 from whet.core import BadReply, ConfigError, EndpointBusy, InputError, RequestRefused
 from whet.models.transport import HttpReply, Transport
+from whet.models.wires.base import EventReader, decode_json
 
 T = TypeVar("T")
 
@@ -78,6 +79,18 @@ class Server:
             return msgspec.json.decode(reply.body, type=type)
         except (msgspec.DecodeError, UnicodeError) as error:
             raise BadReply(f"llama.cpp answered {path} with something else: {error}") from error
+
+    async def stream(self, path: str, body: Mapping[str, Any], type: type[T]) -> AsyncGenerator[T]:
+        """The same, its answer piece by piece. Closing it ends the generation."""
+        told = msgspec.json.encode({**body, "stream": True})
+        reader, decoder = EventReader(), msgspec.json.Decoder(type)
+        async with self._transport.stream(self._address + path, self._headers, told, self._timeout) as reply:
+            if reply.status != 200:
+                raise _refused(HttpReply(reply.status, reply.headers, await reply.read()))
+            async for chunk in reply.chunks():
+                for event in reader.feed(chunk):
+                    if event != b"[DONE]":
+                        yield decode_json(decoder, event)
 
 
 def _start(file: Path, adapters: tuple[Path, ...], shape: Shape, states: str, key: str) -> tuple[list[Any], str]:
