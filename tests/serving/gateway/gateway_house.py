@@ -52,6 +52,12 @@ class Told:
             raise
         return self._answer(request)
 
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[str | ModelReply]:
+        reply = await self.send(request, 1.0, {})
+        for start in range(0, len(reply.text), 5):
+            yield reply.text[start : start + 5]
+        yield reply
+
 
 def skilled(text: str, **kwargs: Any) -> Policy:
     return Policy(REF, skill=Skill.from_text(text), **kwargs)

@@ -196,14 +196,18 @@ class Gateway:
             done = with_calls(reply)
             yield b"".join(replies.events(call.stamp, [done.text], done, usage=call.asked.wants_usage))
             return
-        pending = replies.first_event(call.stamp)
+        pending, told = replies.first_event(call.stamp), 0
         async with aclosing(self._upstream.pieces(call)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, str):
+                    told += len(piece)
                     yield pending + replies.piece_event(call.stamp, piece)
                 else:
                     work.spent.usage = piece.usage
-                    yield pending + b"".join(replies.last_events(call.stamp, piece, usage=call.asked.wants_usage))
+                    # What was held back until it was clear that it is no thinking, or all of an answer with calls.
+                    rest = replies.piece_event(call.stamp, piece.text[told:]) if piece.text[told:] else b""
+                    last = replies.last_events(call.stamp, piece, usage=call.asked.wants_usage)
+                    yield pending + rest + b"".join(last)
                 pending = b""
 
     def _keep(self, call: Call, chosen: Chosen, answer: bytes) -> None:

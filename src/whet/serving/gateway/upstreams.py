@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -68,6 +69,8 @@ class Sends(Protocol):
 
     async def send(self, request: ModelRequest, timeout: float, headers: dict[str, str]) -> ModelReply: ...
 
+    def stream(self, request: ModelRequest) -> AsyncGenerator[str | ModelReply]: ...
+
 
 _WARM_SECONDS = 120.0
 _HARMLESS = frozenset(
@@ -109,10 +112,10 @@ class Local:
         return await self._model.send(call.request, call.timeout, {})
 
     async def pieces(self, call: Call) -> AsyncGenerator[str | ModelReply]:
-        reply = await self.reply(call)
-        if reply.text:
-            yield reply.text
-        yield reply
+        _refuse_unknown(call.asked)
+        async with aclosing(self._model.stream(call.request)) as pieces:
+            async for piece in pieces:
+                yield piece
 
 
 def _first_word(adapter: AdapterRef | None) -> ModelRequest:
