@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from whet.core import AdapterRef, ModelRequest, Sampling, user
-from whet.models.embedded import EmbeddedModel, original, pull
+from whet.models.embedded import EmbeddedModel, EmbeddedSettings, original, pull
 
 pytestmark = pytest.mark.slow
 MODEL = "smollm2-135m"
@@ -61,7 +61,7 @@ def widened(file: Path, wide: Path) -> Path:
 
 
 async def answers(file: Path, lora: Path) -> Sequence[tuple[tuple[int, ...], tuple[int, ...]]]:
-    async with EmbeddedModel(file, adapters=lambda ref: lora) as model:
+    async with EmbeddedModel(file, adapters=lambda ref: lora, settings=EmbeddedSettings(threads=1)) as model:
 
         async def one(prompt: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
             ref = AdapterRef("drawn", model.base)
