@@ -88,7 +88,7 @@ async def serve(plan: Plan, environ: Mapping[str, str], *, plain: bool, as_json:
                     _print_served(address, model, switchboard.table, keys=bool(guard.keys), as_json=as_json)
                     _tell_unheld(log, switchboard.table, schemas)
                     log.show(gateway.turnstile)
-                    async with _ticking(log, clock):
+                    async with _ticking(log, capture, clock):
                         await _interrupted()
                     waiting = gateway.turnstile.inside + gateway.turnstile.waiting
                     log.line(f"ending: {plural(waiting, 'request')} under way" if waiting else "ending")
@@ -152,11 +152,13 @@ def _tell_unheld(log: Log, table: Table, schemas: Mapping[str, Any]) -> None:
 
 
 @asynccontextmanager
-async def _ticking(log: Log, clock: Clock) -> AsyncGenerator[None]:
+async def _ticking(log: Log, capture: Capture | None, clock: Clock) -> AsyncGenerator[None]:
     async def tick() -> None:
         while True:
             await clock.sleep(log.every)
             log.tick()
+            if capture is not None:
+                capture.tend()
 
     ticking = asyncio.create_task(tick())
     try:

@@ -42,6 +42,9 @@ class Capture:
         self._begun = 0.0
         self._size = 0
         self._tended = 0.0
+        if file.is_file() and file.stat().st_size:
+            # Nobody knows any more when it was begun: it is older by an eighth of the days at most.
+            file.rename(self._free_name(int(file.stat().st_mtime)))
         self._open()
 
     def add(self, entry: dict[str, Any]) -> None:
@@ -49,13 +52,18 @@ class Capture:
         line = self._line(entry)
         if line is None:
             return
+        try:
+            self._write(line)
+        except OSError as error:
+            raise WhetError(f"{self._file} cannot be written: {error.strerror}") from error
+
+    def _write(self, line: bytes) -> None:
         self.tend()
         if self._size and self._size + len(line) > self._most_bytes // _PARTS:
             self._turn()
-        try:
-            os.write(self._descriptor, line)
-        except OSError as error:
-            raise WhetError(f"{self._file} cannot be written: {error.strerror}") from error
+        if not self._size:
+            self._begun = self._clock.wall()
+        os.write(self._descriptor, line)
         self._size += len(line)
 
     def _line(self, entry: dict[str, Any]) -> bytes | None:
@@ -67,7 +75,7 @@ class Capture:
             raise WhetError(f"the redaction broke, and nothing was written: {type(error).__name__}") from error
 
     def tend(self) -> None:
-        """Let go what is too old or too much. Looks at the disk once in a while only."""
+        """Let go what is too old or too much. To be called also where nobody asks; looks at the disk once a minute."""
         now = self._clock.wall()
         if self._size and now - self._begun > self._most_seconds / _PARTS:
             self._turn()
@@ -93,10 +101,7 @@ class Capture:
     def _turn(self) -> None:
         """Begin a new file."""
         self.close()
-        number = int(self._begun)
-        while (beside := self._beside(number)).exists():
-            number += 1
-        self._file.rename(beside)
+        self._file.rename(self._free_name(int(self._begun)))
         self._open()
         self._tended = 0.0
 
@@ -108,12 +113,12 @@ class Capture:
             os.fchmod(self._descriptor, 0o600)
         except OSError as error:
             raise ConfigError(f"--capture: {self._file} cannot be written: {error.strerror}") from error
-        found = os.fstat(self._descriptor)
-        self._size = found.st_size
-        self._begun = min(self._clock.wall(), found.st_mtime) if found.st_size else self._clock.wall()
+        self._size = 0
 
-    def _beside(self, number: int) -> Path:
-        return self._file.with_name(f"{self._file.name}.{number}")
+    def _free_name(self, number: int) -> Path:
+        while (beside := self._file.with_name(f"{self._file.name}.{number}")).exists():
+            number += 1
+        return beside
 
     def _older(self) -> list[tuple[Path, float]]:
         """Files of before with the moment at which each was begun, the oldest first."""

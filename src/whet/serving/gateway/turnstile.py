@@ -66,7 +66,7 @@ class Turnstile:
             if turn.done() and not turn.cancelled():
                 self.inside -= 1
                 self._admit()
-            else:
+            elif turn in self._queue:
                 self._queue.remove(turn)
             raise
 
