@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os.path
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -27,7 +27,7 @@ class VLLMStandIn:
         self.loads.append(name)
         if name in self.adapters:
             return _error(400, f"The lora adapter '{name}' has already been loaded.")
-        if not os.path.isfile(os.path.join(path, "adapter_model.safetensors")):
+        if not _is_adapter(path):
             return _error(404, f"Loading lora {name} failed: No adapter found for {path}")
         self.adapters[name] = path
         return web.Response(text=f"Success: LoRA adapter '{name}' added successfully.")
@@ -52,6 +52,10 @@ class VLLMStandIn:
 
     def restart(self) -> None:
         self.adapters.clear()
+
+
+def _is_adapter(path: str) -> bool:
+    return Path(path, "adapter_model.safetensors").is_file()
 
 
 def _error(status: int, message: str) -> web.Response:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from whet.core import Clock, Policy, StoreBusy, WhetError
 from whet.registry import Record, Registry, State
@@ -40,6 +40,11 @@ class Switchboard:
         self.table = Table(Route(upstream.base.name, BASE, bare))
         self.trouble = ""
         """What is wrong with the registry itself."""
+
+    @property
+    def ready(self) -> frozenset[str]:
+        """Records that can answer at once."""
+        return frozenset(record for record, route in self._ready.items() if not route.trouble)
 
     async def start(self) -> None:
         """Everything that is active is ready, or known to be in trouble, when this returns.
@@ -92,11 +97,12 @@ class Switchboard:
     def _read(self) -> None:
         base = self._upstream.base.fingerprint
         active = [one for one in self._registry.active() if one.base == base]
-        self._worlds = frozenset(record.world for record in self._registry.records() if record.base.fingerprint == base)
+        records = [record for record in self._registry.records() if record.base.fingerprint == base]
+        self._worlds = frozenset(record.world for record in records)
         self._wanted = {Place(one.world, one.channel): one.record for one in active}
-        wanted = set(self._wanted.values())
-        for record in [record for record in self._ready if record not in wanted]:
-            # It may have been rejected or deleted since.
+        wanted = {*self._wanted.values(), *_newest(records)}
+        for record in [record for record, route in self._ready.items() if record not in wanted or route.trouble]:
+            # It may have been rejected or deleted since, or be served now.
             del self._ready[record]
         for record in wanted - self._ready.keys():
             self._prepare(record)
@@ -195,3 +201,9 @@ class Switchboard:
         spare = [record for record in self._ready if record not in wanted]
         for record in spare[: max(0, len(spare) - _MOST_ASKED_FOR)]:
             del self._ready[record]
+
+
+def _newest(records: Sequence[Record]) -> Iterable[str]:
+    """Of each world the candidate that came last: it is likely to be activated next, and loading takes its time."""
+    latest = {record.world: record for record in records if record.state is not State.REJECTED}
+    return (record.id for record in latest.values() if record.state is State.CANDIDATE)
