@@ -39,7 +39,7 @@ def refusal_of(read: Callable[[bytes], Asked], body: bytes) -> Refusal | None:
 
 
 @given(st.binary(max_size=200) | st.dictionaries(st.sampled_from(FIELDS), json_values).map(msgspec.json.encode))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_any_bytes_are_a_request_or_are_refused(body: bytes) -> None:
     for read in (read_chat, read_text):
         refusal = refusal_of(read, body)
@@ -58,7 +58,7 @@ messages = st.fixed_dictionaries(
 
 
 @given(st.lists(messages, max_size=4), st.dictionaries(st.sampled_from(FIELDS[2:]), json_values, max_size=2))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_conversations_that_are_nearly_right_are_answered_or_refused(said: list[Any], more: dict[str, Any]) -> None:
     body = msgspec.json.encode({"model": "w", "messages": said, **more})
     refusal = refusal_of(read_chat, body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -143,6 +144,24 @@ async def test_training_evaluation_and_serving_see_the_same_tokens(smollm2: Path
             assert said["choices"][0]["message"]["content"] == measured.text
             if policy.harness.constrained:
                 assert measured.text.lstrip("{ \n").startswith('"side"')
+
+
+async def test_the_official_client_streams_and_holds_answers_to_a_schema(smollm2: Path, tmp_path: Path) -> None:
+    async with embedded(tmp_path / "home", smollm2) as (gateway, _, base):
+        gateway.publish(Policy(REF, GREEDY, SKILL), base=base, channel="stable")
+        await gateway.switchboard.start()
+        asked: Any = {"model": WORLD, "messages": [{"role": "user", "content": TASK}]}
+        whole = await gateway.openai.chat.completions.create(**asked)
+        stream = await gateway.openai.chat.completions.create(**asked, stream=True)
+        pieces = [chunk.choices[0].delta.content async for chunk in stream]
+        form: Any = {"type": "json_schema", "json_schema": {"name": "side", "schema": SCHEMA}}
+        held = await gateway.openai.chat.completions.create(**asked, response_format=form, max_tokens=40)
+        tool: Any = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
+        with pytest.raises(openai.BadRequestError, match="tools"):
+            await gateway.openai.chat.completions.create(**asked, tools=[tool])
+    assert "".join(piece for piece in pieces if piece) == whole.choices[0].message.content
+    assert len(pieces) > 4
+    assert json.loads(held.choices[0].message.content or "")["side"] in ("left", "right")
 
 
 async def test_adapters_are_activated_under_load_within_a_second_of_being_loaded(smollm2: Path, tmp_path: Path) -> None:

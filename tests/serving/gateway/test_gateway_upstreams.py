@@ -115,6 +115,16 @@ async def test_a_stream_with_usage_ends_with_it(tmp_path: Path) -> None:
     assert last.usage.completion_tokens == 6
 
 
+async def test_thoughts_are_kept_out_of_answers_as_in_an_evaluation(tmp_path: Path) -> None:
+    thought = ModelReply("<think>left or right?</think>\n\nLeft.", usage=Usage(2, 9))
+    async with answered_by(tmp_path, lambda request: thought, piece=11) as (gateway, _):
+        await gateway.switchboard.start()
+        whole = await gateway.openai.chat.completions.create(model=REMOTE.name, messages=QUESTION)
+        stream = await gateway.openai.chat.completions.create(model=REMOTE.name, messages=QUESTION, stream=True)
+        streamed = "".join([chunk.choices[0].delta.content or "" async for chunk in stream])
+    assert whole.choices[0].message.content == streamed == "Left."
+
+
 async def test_completions_and_written_tools_are_put_together_from_an_upstream_s_chat(tmp_path: Path) -> None:
     written = ModelReply('<tool_call>{"name": "look", "arguments": {}}</tool_call>')
     tools: Any = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]

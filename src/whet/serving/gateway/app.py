@@ -81,14 +81,14 @@ class Gateway:
         try:
             await self._dispatch(exchange, work)
         except Refusal as refusal:
-            await self._refuse(exchange, refusal)
+            await self._refuse(exchange, refusal, work)
         except WhetError as error:
-            await self._refuse(exchange, refusal_of(error))
+            await self._refuse(exchange, refusal_of(error), work)
         except Gone:
-            exchange.status = exchange.status or _LEFT
+            work.left = True
         finally:
             if exchange.path in (_CHAT, _TEXT):
-                status = _LEFT if work.left else exchange.status or _LEFT
+                status = _LEFT if work.left else exchange.status or 500
                 seconds = self._clock.now() - started
                 done = Done(work.labels, exchange.path, status, seconds, work.spent.usage)
                 self.metrics.add(done)
@@ -115,7 +115,7 @@ class Gateway:
             case _:
                 raise Refusal(404, "there is nothing at this path", code="unknown_url")
 
-    async def _refuse(self, exchange: Exchange, refusal: Refusal) -> None:
+    async def _refuse(self, exchange: Exchange, refusal: Refusal, work: _Work) -> None:
         """Once an answer has begun, as its last event."""
         try:
             if exchange.status == 0:
@@ -125,7 +125,7 @@ class Gateway:
                 await exchange.write(replies.error_event(refusal.body))
                 await exchange.end()
         except Gone:
-            exchange.status = exchange.status or _LEFT
+            work.left = True
 
     async def _ask(self, exchange: Exchange, work: _Work) -> None:
         body = await exchange.body()

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from whet.core import Clock, ConfigError, Policy, Split, fingerprint
-from whet.models import Caps, Models, Prices, RoleSettings, resolve
+from whet.models import SCRIPTED, Caps, Models, Prices, RoleSettings, resolve
 from whet.models.embedded.settings import EmbeddedSettings
 from whet.models.transport import AioTransport
 from whet.models.wires import OpenAIWire
@@ -77,6 +77,8 @@ def _elsewhere(
     wanted: Wanted, models: Models, transport: AioTransport, environ: Mapping[str, str], clock: Clock
 ) -> Opened:
     spec = wanted.target.model
+    if spec.startswith(SCRIPTED):
+        raise ConfigError(f"{spec} is a function for trying things out, and no model", hint="--base says which model.")
     kind = wanted.kind or spec.partition("/")[0]
     name = wanted.model or spec.partition("/")[2]
     # Its address may come from the environment, as in a training.

@@ -24,9 +24,11 @@ from whet.core import (
 )
 from whet.models.providers import Provider
 from whet.models.transport import HttpStream, Transport
+from whet.models.wires import OpenAIWire
 from whet.models.wires.base import EventReader
+from whet.models.wires.thinking import ThinkFilter
 from whet.registry import Base
-from whet.serving.gateway.replies import DONE, marked, marked_event
+from whet.serving.gateway.replies import DONE, marked, marked_event, whole, without_thoughts
 from whet.serving.gateway.upstreams import Call, Spent, merged
 
 _MOST_AT_ONCE = 512
@@ -42,6 +44,8 @@ class Passing:
         self._transport = transport
         self._clock = clock
         self._url = provider.wire.url(provider.base_url, provider.ref.name, stream=False)
+        self._thinks = isinstance(provider.wire, OpenAIWire) and provider.wire.think_tags
+        """Thoughts may stand in the answers; an evaluation judges what is left without them, so users get that too."""
         self._secret = ""
         self._headers: dict[str, str] | None = None
 
@@ -64,6 +68,10 @@ class Passing:
     async def relay(self, call: Call, spent: Spent) -> bytes:
         async with self._model(call) as model:
             body = await self._post(call, model)
+        if self._thinks and b"think>" in body:
+            reply = self._provider.wire.decode(body)
+            spent.usage = reply.usage
+            return whole(call.stamp, reply)
         answer, spent.usage = marked(body, call.stamp)
         return answer
 
@@ -73,10 +81,12 @@ class Passing:
 
     async def relay_events(self, call: Call, spent: Spent) -> AsyncGenerator[bytes]:
         events = EventReader()
+        thoughts = ThinkFilter() if self._thinks else None
         async with self._model(call) as model, self._stream(call, model) as stream:
             async for chunk in stream.chunks():
                 written: list[bytes] = []
                 for event in events.feed(chunk):
+                    event = without_thoughts(event, thoughts) if thoughts else event
                     said, used = marked_event(event, call.stamp, usage=call.asked.wants_usage)
                     spent.usage = used or spent.usage
                     written.append(said)

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw
 
 from whet.core import BadReply, Finish, ModelReply, Usage
+from whet.models.wires.thinking import ThinkFilter
 
 DONE = b"data: [DONE]\n\n"
 
@@ -35,7 +36,20 @@ class UsageBody(msgspec.Struct, frozen=True):
     completion_tokens: int | None = None
 
 
+class DeltaBody(msgspec.Struct, frozen=True):
+    content: str | None = None
+
+
+class PieceChoice(msgspec.Struct, frozen=True):
+    delta: DeltaBody = DeltaBody()
+
+
+class PieceBody(msgspec.Struct, frozen=True):
+    choices: tuple[PieceChoice, ...] = ()
+
+
 _usage = msgspec.json.Decoder(UsageBody | None)
+_piece = msgspec.json.Decoder(PieceBody)
 
 
 def whole(stamp: Stamp, reply: ModelReply) -> bytes:
@@ -94,6 +108,22 @@ def marked_event(event: bytes, stamp: Stamp, *, usage: bool) -> tuple[bytes, Usa
             return b"", used
         fields["usage"] = Raw(b"null")
     return b"data: " + _encoder.encode(fields | _mark(stamp)) + b"\n\n", used
+
+
+def without_thoughts(event: bytes, thoughts: ThinkFilter) -> bytes:
+    """An event of a chat's stream, without what is in a block of thinking."""
+    if b'"content"' not in event:
+        return event
+    try:
+        piece = _piece.decode(event)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return event
+    text = piece.choices[0].delta.content if piece.choices else None
+    if text is None or (shown := thoughts.feed(text)) == text:
+        return event
+    body = msgspec.json.decode(event)
+    body["choices"][0]["delta"]["content"] = shown
+    return _encoder.encode(body)
 
 
 def _mark(stamp: Stamp) -> dict[str, Raw]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 
 import msgspec
 import uvicorn
@@ -36,8 +36,28 @@ class _Quiet(uvicorn.Server):
 @asynccontextmanager
 async def serving(gateway: Gateway, switchboard: Switchboard, where: Listening) -> AsyncGenerator[str]:
     """The gateway's address, for as long as the block runs. Then no more is accepted, and what was begun is ended."""
-    listening = _bind(where)
-    config = uvicorn.Config(
+    with closing(_bind(where)) as listening:
+        await switchboard.start()
+        server = _Quiet(_config(gateway, where))
+        following = asyncio.create_task(switchboard.follow())
+        running = asyncio.create_task(server.serve(sockets=[listening]))
+        try:
+            while not server.started and not running.done():
+                await asyncio.sleep(0.005)
+            yield _address(where.host, listening)
+        finally:
+            server.should_exit = True
+            await asyncio.wait([running])
+            following.cancel()
+            await asyncio.wait([following])
+            await switchboard.close()
+    running.result()
+    if not following.cancelled():
+        following.result()
+
+
+def _config(gateway: Gateway, where: Listening) -> uvicorn.Config:
+    return uvicorn.Config(
         gateway,
         http="h11",
         ws="none",
@@ -49,24 +69,6 @@ async def serving(gateway: Gateway, switchboard: Switchboard, where: Listening) 
         timeout_graceful_shutdown=max(1, round(where.grace)),
         timeout_keep_alive=75,
     )
-    server = _Quiet(config)
-    await switchboard.start()
-    following = asyncio.create_task(switchboard.follow())
-    running = asyncio.create_task(server.serve(sockets=[listening]))
-    try:
-        while not server.started and not running.done():
-            await asyncio.sleep(0.005)
-        yield _address(where.host, listening)
-    finally:
-        server.should_exit = True
-        await asyncio.wait([running])
-        following.cancel()
-        await asyncio.wait([following])
-        await switchboard.close()
-        listening.close()
-    running.result()
-    if not following.cancelled():
-        following.result()
 
 
 def _bind(where: Listening) -> socket.socket:
