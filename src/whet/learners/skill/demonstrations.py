@@ -53,9 +53,9 @@ class Demonstrator:
     ) -> Proposal:
         played = [await trajectory for trajectory in evidence]
         budget = edit_budget(self._settings, step.number, step.total)
-        if not self._settings.try_renderings:
+        if not self._settings.try_renderings or EXAMPLES in incumbent.skill.text:
             return self._shown(incumbent, played, budget, step)
-        # Which of the two a small model follows better cannot be told beforehand.
+        # Which of the two a small model follows better cannot be told beforehand; its first examples decide it.
         proposals = [self._shown(incumbent.with_rendering(rendering), played, budget, step) for rendering in Rendering]
         shown = {task for proposal in proposals for done in proposal.edits for task in done.edit.tasks}
         unseen = sorted(tasks, key=lambda task: task.id in shown)
