@@ -98,7 +98,9 @@ def command(name: str, port: int, upstream: str, home: Path) -> list[str]:
         return [sys.executable, str(BENCH / "gateway_peers" / "starlette_httpx.py"), str(port), upstream]
     config = home / "litellm.yaml"
     settings = {"model": "openai/mock", "api_base": upstream, "api_key": "none"}
-    config.write_text(json.dumps({"model_list": [{"model_name": WORLD, "litellm_params": settings}]}))
+    models = [{"model_name": WORLD, "litellm_params": settings}]
+    keyless = {"dangerously_permit_weak_or_unset_master_key": True}
+    config.write_text(json.dumps({"model_list": models, "general_settings": keyless}))
     return [str(LITELLM), "--config", str(config), "--port", str(port), "--host", "127.0.0.1", "--telemetry", "False"]
 
 

@@ -14,7 +14,6 @@ import msgspec
 
 from whet.cli.loading import config_file, load_project
 from whet.cli.numbers import plural
-from whet.cli.output import print_json
 from whet.cli.requests import Log, log_for
 from whet.core import Clock, SystemClock
 from whet.models import RoleSettings
@@ -119,7 +118,8 @@ def _at(plan: Plan, target: RoleSettings) -> Wanted:
 def _print_served(address: str, model: Opened, table: Table, *, keys: bool, as_json: bool) -> None:
     served = {name: route.record for name, route in table.names()}
     if as_json:
-        print_json({"address": address, "base": model.upstream.base.name, "serving": served, "keys": keys})
+        told = {"address": address, "base": model.upstream.base.name, "serving": served, "keys": keys}
+        click.echo(msgspec.json.encode(told).decode())
         return
     click.echo(f"serving {address}/v1 on {model.upstream.base.name}{', for those with a key' if keys else ''}")
     for name, record in served.items():

@@ -131,17 +131,16 @@ async def test_slow_and_broken_callers_harm_no_other(tmp_path: Path) -> None:
         assert made.gateway.turnstile.inside == 0
 
 
-async def test_who_leaves_ends_the_upstream_s_work(tmp_path: Path) -> None:
-    async with listening(tmp_path, latency=30.0) as (made, address):
+async def test_who_leaves_is_waited_for_no_longer(tmp_path: Path) -> None:
+    async with listening(tmp_path, latency=3.0) as (made, address):
         async with httpx.AsyncClient(base_url=address) as client:
             body = {"model": WORLD, "messages": QUESTION, "stream": True}
             with pytest.raises(httpx.ReadTimeout):
                 await client.post("/v1/chat/completions", json=body, timeout=0.5)
-        for _ in range(100):
-            if made.gateway.turnstile.inside == 0:
-                break
-            await asyncio.sleep(0.05)
-        assert made.gateway.turnstile.inside == 0
+        left = time.monotonic()
+        while made.gateway.turnstile.inside:
+            await asyncio.sleep(0.02)
+        assert time.monotonic() - left < 1.0
 
 
 async def test_at_the_end_what_was_begun_is_answered_and_no_more_is_taken(tmp_path: Path) -> None:
@@ -166,13 +165,10 @@ def whet_serve(home: Path, *arguments: str, **environ: str) -> Generator[tuple[s
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=whole, cwd=home
     ) as ran:
         assert ran.stdout is not None
-        lines: list[str] = []
-        while not lines or lines[-1] != "}":
-            line = ran.stdout.readline().rstrip("\n")
-            assert line or ran.poll() is None, ran.stderr.read() if ran.stderr else ""
-            lines.append(line)
+        first = ran.stdout.readline()
+        assert first, ran.stderr.read() if ran.stderr else ""
         try:
-            yield ran, json.loads("".join(lines))
+            yield ran, json.loads(first)
         finally:
             ran.kill()
 

@@ -15,7 +15,7 @@ from whet.rollout.render import render
 from whet.serving.gateway import replies
 from whet.serving.gateway.asked import Asked, read_chat, read_text
 from whet.serving.gateway.capture import Capture, said
-from whet.serving.gateway.exchange import EVENTS, JSON, Exchange, Gone, Headers, Receive, Scope, Send
+from whet.serving.gateway.exchange import EVENTS, JSON, TEXT, Exchange, Gone, Headers, Receive, Scope, Send
 from whet.serving.gateway.guarding import Guard
 from whet.serving.gateway.metrics import Done, Labels, Metrics
 from whet.serving.gateway.refusal import Refusal, refusal_of
@@ -100,7 +100,7 @@ class Gateway:
                 await self._health(exchange)
             case "GET", "/metrics":
                 self._guard.check(exchange.headers)
-                await exchange.answer(200, self.metrics.text(self._gauges()), [(b"content-type", b"text/plain")])
+                await exchange.answer(200, self.metrics.text(self._gauges()), [TEXT])
             case "GET", "/v1/models":
                 self._guard.check(exchange.headers)
                 await exchange.answer(200, self._models(), [JSON])

@@ -129,10 +129,13 @@ class Switchboard:
 
     def _prepared(self, record: str, task: asyncio.Task[Route]) -> None:
         self._preparing.pop(record, None)
-        if task.cancelled() or task.exception() is not None:
+        self._tried[record] = self._clock.now()
+        if task.cancelled():
+            return
+        if error := task.exception():
+            self._tell(f"record {record} could not be made ready: {type(error).__name__}: {error}")
             return
         route = task.result()
-        self._tried[record] = self._clock.now()
         before = self._ready.get(record)
         self._ready[record] = route
         if route.trouble and (before is None or before.trouble != route.trouble):
