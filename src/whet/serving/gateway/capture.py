@@ -130,11 +130,14 @@ class Capture:
 
 def said(asked: Mapping[str, Raw], answer: bytes, *, stream: bool) -> dict[str, Any]:
     """A request and its answer as plain values, which a redaction can work on; a stream as its events."""
-    request = {name: msgspec.json.decode(raw) for name, raw in asked.items()}
-    if not stream:
-        return {"request": request, "answer": msgspec.json.decode(answer)}
-    events = [event for event in EventReader().feed(answer) if event != b"[DONE]"]
-    return {"request": request, "events": [msgspec.json.decode(event) for event in events]}
+    try:
+        request = {name: msgspec.json.decode(raw) for name, raw in asked.items()}
+        if not stream:
+            return {"request": request, "answer": msgspec.json.decode(answer)}
+        events = [event for event in EventReader().feed(answer) if event != b"[DONE]"]
+        return {"request": request, "events": [msgspec.json.decode(event) for event in events]}
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise WhetError("a request or its answer cannot be read, and nothing was written") from error
 
 
 def redaction(reference: str, base_dir: Path) -> Redact:
