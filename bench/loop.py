@@ -64,7 +64,7 @@ def house(seed: int) -> list[dict[str, Any]]:
         folder = Path(temporary)
         project, timed, run = project_of("house", folder, seed), Timed(), folder / "runs" / "run-1"
         report, seconds, _ = trained(project, run, timed)
-        lines = stages_of(run, report)
+        lines = asyncio.run(stages_of(project, run, report))
     return [
         {
             "seed": seed,
@@ -76,6 +76,7 @@ def house(seed: int) -> list[dict[str, Any]]:
             "high": line.interval.high,
             "valid": line.valid,
             "prompt tokens": line.prompt_tokens,
+            "s a call": line.seconds,
             "loop s": seconds,
             "stages s": {name: round(taken, 1) for name, taken in timed.seconds.items()},
         }

@@ -40,7 +40,15 @@ def test_every_command_has_help_with_an_example_that_names_it(whet: Whet, names:
 
 @pytest.mark.parametrize("names", COMMANDS, ids=" ".join)
 def test_every_command_can_answer_in_json(whet: Whet, names: tuple[str, ...]) -> None:
-    if names not in (("world",), ("world", "serve"), ("world", "import"), ("models",), ("import",), ("bench",), ("registry",)):
+    if names not in (
+        ("world",),
+        ("world", "serve"),
+        ("world", "import"),
+        ("models",),
+        ("import",),
+        ("bench",),
+        ("registry",),
+    ):
         assert "--json" in whet(*names, "--help").stdout
 
 

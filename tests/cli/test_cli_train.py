@@ -88,12 +88,12 @@ def test_json_of_a_stopped_training_is_its_report_too(whet: Whet, project: Path)
     assert json.loads(done.stdout)["stopped"].startswith("budget.calls")
 
 
-def test_demo_does_the_whole_job_and_goes_on_when_called_again(whet: Whet, tmp_path: Path) -> None:
-    first = whet("demo", "--dir", tmp_path / "demo")
+def test_the_scripted_demo_does_the_whole_job_and_goes_on_when_called_again(whet: Whet, tmp_path: Path) -> None:
+    first = whet("demo", "--scripted", "--dir", tmp_path / "demo")
     assert first.exit_code == 0
     assert "Better by +0." in first.stdout
     assert first.stdout.count("\n  whet ") == 3
-    again = whet("demo", "--dir", tmp_path / "demo")
+    again = whet("demo", "--scripted", "--dir", tmp_path / "demo")
     assert again.exit_code == 0
     assert "going on with run-1" in again.stdout
 

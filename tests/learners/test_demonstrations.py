@@ -59,6 +59,15 @@ async def test_a_model_that_goes_on_with_a_text_is_shown_that_text() -> None:
     assert "Task: Question: 1\nAnswer:\nAnswer: answer 1" in chat.candidate.skill.text
 
 
+async def test_a_text_to_go_on_with_ends_in_examples_and_not_in_rules() -> None:
+    same = [tried(number, hard=False) for number in (1, 2)]
+    chat, plain = await proposed(CHAT, same), await proposed(PLAIN, same)
+    assert chat.candidate is not None
+    assert plain.candidate is not None
+    assert "Avoid this" in chat.candidate.skill.text
+    assert "Avoid this" not in plain.candidate.skill.text
+
+
 async def test_failures_alone_are_shown_if_that_is_asked_for() -> None:
     tries = [tried(1, hard=False), tried(2, hard=True)]
     alone = await proposed(PLAIN, tries, SkillSettings(failure_only=True))

