@@ -113,7 +113,7 @@ def _incumbent(project: Project, report: Report) -> str:
 
 
 def _proven(project: Project, run: Path, report: Report, *, plain: bool, log: bool) -> str:
-    """What a certificate says of the gain; empty if there is none. A demonstration that goes on makes no new attempt."""
+    """What a certificate says of the gain; empty if there is none. Going on with a demonstration is no new attempt."""
     best = stored_policies(run)[report.best]
     if before := proofs_in(run, best):
         found = read_certificate(before[0].body)
