@@ -84,6 +84,31 @@ async def test_an_adapter_is_loaded_before_it_is_switched_to(tmp_path: Path) -> 
         task.cancel()
 
 
+async def test_candidates_are_loaded_in_advance_and_a_rollback_loads_nothing(tmp_path: Path) -> None:
+    clock = FakeClock()
+    async with house(tmp_path / "home", clock=clock) as gateway:
+        first = gateway.publish(Policy(REF, adapter=ADAPTER), channel="stable", adapter=files(tmp_path / "one"))
+        task = await following(gateway)
+        other = AdapterRef("b" * 32, BASE.fingerprint)
+        second = gateway.publish(Policy(REF, adapter=other), adapter=files(tmp_path / "two", b"others"))
+        await clock.advance(0.25)
+        assert gateway.switchboard.ready == {first.id, second.id}
+        assert await record_of(gateway) == first.id
+        loaded = len(gateway.model.warmed)
+        gateway.registry.activate(second.id, force=True)
+        await clock.advance(0.25)
+        assert await record_of(gateway) == second.id
+        gateway.registry.rollback(WORLD, BASE.fingerprint)
+        await clock.advance(0.25)
+        assert await record_of(gateway) == first.id
+        assert len(gateway.model.warmed) == loaded
+        gateway.registry.reject(second.id, "it was worse")
+        await clock.advance(0.25)
+        assert gateway.switchboard.ready == {first.id}
+        assert (await gateway.ask("Where?", f"{WORLD}@{second.id}")).status_code == 404
+        task.cancel()
+
+
 async def test_what_cannot_be_loaded_is_an_error_and_nothing_answers_in_its_place(tmp_path: Path) -> None:
     broken = {"now": True}
 

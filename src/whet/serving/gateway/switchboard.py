@@ -18,8 +18,8 @@ from whet.serving.gateway.upstreams import Upstream
 
 LOOK_SECONDS = 0.2
 _RETRY_SECONDS = 5.0
-_MOST_ASKED_FOR = 32
-"""Records that are kept ready because somebody asked for one by its id."""
+_MOST_SPARE = 32
+"""Records that are kept ready though they are active nowhere: asked for by id, or what a rollback goes back to."""
 
 
 class Switchboard:
@@ -101,9 +101,11 @@ class Switchboard:
         self._worlds = frozenset(record.world for record in records)
         self._wanted = {Place(one.world, one.channel): one.record for one in active}
         wanted = {*self._wanted.values(), *_newest(records)}
-        for record in [record for record, route in self._ready.items() if record not in wanted or route.trouble]:
-            # It may have been rejected or deleted since, or be served now.
+        usable = {record.id for record in records if record.state is not State.REJECTED}
+        for record in [record for record, route in self._ready.items() if record not in usable or route.trouble]:
+            # It was rejected or deleted since, or may be whole by now.
             del self._ready[record]
+        self._forget_some()
         for record in wanted - self._ready.keys():
             self._prepare(record)
         self._swap()
@@ -202,7 +204,7 @@ class Switchboard:
     def _forget_some(self) -> None:
         wanted = set(self._wanted.values())
         spare = [record for record in self._ready if record not in wanted]
-        for record in spare[: max(0, len(spare) - _MOST_ASKED_FOR)]:
+        for record in spare[: max(0, len(spare) - _MOST_SPARE)]:
             del self._ready[record]
 
 
