@@ -84,7 +84,9 @@ class Server:
         """The same, its answer piece by piece. Closing it ends the generation."""
         told = msgspec.json.encode({**body, "stream": True})
         reader, decoder = EventReader(), msgspec.json.Decoder(type)
-        async with self._transport.stream(self._address + path, self._headers, told, self._timeout) as reply:
+        # llama.cpp ends the connection after a stream and does not say so: kept, it would fail the next who takes it.
+        headers = {**self._headers, "connection": "close"}
+        async with self._transport.stream(self._address + path, headers, told, self._timeout) as reply:
             if reply.status != 200:
                 raise _refused(HttpReply(reply.status, reply.headers, await reply.read()))
             async for chunk in reply.chunks():
