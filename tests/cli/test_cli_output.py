@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 from whet.cli import reference
 from whet.cli.fields import fields_of
 from whet.cli.numbers import short_count
-from whet.cli.output import number, rest, table, text
+from whet.cli.output import number, print_json, rest, table, text
 from whet.training import Config
 from whet.training.telling import duration
 
@@ -95,3 +96,10 @@ def test_the_command_line_page_names_every_command() -> None:
     for commands in SECTIONS.values():
         for name in commands:
             assert f"whet {name}" in page
+
+
+def test_paths_are_written_as_json_like_texts(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"folder": Path("a/b")})
+    assert json.loads(capsys.readouterr().out) == {"folder": "a/b"}
+    with pytest.raises(TypeError, match="object cannot be written"):
+        print_json(object())

@@ -6,6 +6,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -115,7 +116,14 @@ def pairs(rows: Iterable[tuple[str, str]]) -> None:
 
 
 def print_json(value: Any) -> None:
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+    click.echo(msgspec.json.format(msgspec.json.encode(value, enc_hook=_as_text), indent=2))
+
+
+def _as_text(value: object) -> str:
+    """What msgspec does not know. A path is written as people name it."""
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def print_diff(lines: Iterable[str]) -> None:
