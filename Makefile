@@ -17,7 +17,7 @@ help:
 $(STAMP): requirements/dev.txt requirements/torch.txt pyproject.toml
 	@echo "Setting up .venv from requirements/dev.txt (pinned, with hashes) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/dev.txt
 	@$(BIN)/python -c "import torch" 2> /dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/torch.txt \
 		|| { echo "PyTorch's CPU build was not found where pip looks. Install torch 2.13 (CPU) into .venv, and start this again." >&2; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
