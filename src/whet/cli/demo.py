@@ -102,6 +102,7 @@ def _demonstrate(project: Project, *, quick: bool, plain: bool, as_json: bool) -
     record = _published(project, chosen.path, err=as_json)
     click.echo("asking `whet serve` the same test tasks, by the official client", err=as_json)
     stages.append(asyncio.run(_served(project, chosen.path, record)))
+    _compare(stages[-2], stages[-1], err=as_json)
     return Demonstrated(project.base_dir, report.run, tuple(stages), proof, record)
 
 
@@ -145,6 +146,14 @@ def _published(project: Project, run: Path, *, err: bool) -> str:
             done = registry.activate(record.id, force=True)
         click.echo(f"published and active: {record.id} for {done.world} on {record.base.name}", err=err)
         return record.id
+
+
+def _compare(measured: StageLine, served: StageLine, *, err: bool) -> None:
+    """What users get must be what was measured, but for chance."""
+    apart = measured.interval.low > served.interval.high or served.interval.low > measured.interval.high
+    if apart:
+        said = f"FAULT: {measured.rate:.3f} was measured and {served.rate:.3f} is served; that is not chance"
+        click.secho(said, fg="red", err=err)
 
 
 async def _served(project: Project, folder: Path, record: str) -> StageLine:

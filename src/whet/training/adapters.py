@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
-from whet.core import AdapterRef, InputError
+from whet.core import AdapterRef, InputError, Policy
+from whet.training.folder import BEST
+from whet.training.skills import write_skill
 
 ADAPTERS = "adapters"
 """The folder of a run that holds them, each under its fingerprint."""
 FILE = "adapter.gguf"
+
+
+def write_best(policy: Policy, run: Path) -> None:
+    """The run's best policy as files: its skill, and its adapter beside it."""
+    write_skill(policy.skill, run / BEST)
+    place = run / BEST / "adapter"
+    if policy.adapter is None:
+        shutil.rmtree(place, ignore_errors=True)
+        return
+    beside = run / BEST / ".adapter.part"
+    shutil.rmtree(beside, ignore_errors=True)
+    shutil.copytree(run / ADAPTERS / policy.adapter.fingerprint, beside)
+    shutil.rmtree(place, ignore_errors=True)
+    beside.rename(place)
 
 
 class Shelf:

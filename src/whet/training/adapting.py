@@ -46,6 +46,7 @@ from whet.learners.adapter import (
 )
 from whet.models.embedded import EmbeddedModel
 from whet.training.adapters import ADAPTERS, FILE
+from whet.training.exploring import EXPLORED, explore, require_explorable
 from whet.training.judging import play_all
 from whet.training.monitor import Monitor
 from whet.training.records import TrainingRecord
@@ -79,8 +80,9 @@ class AdapterLearner:
 
     async def propose(self, current: Policy, generation: int) -> Adapted:
         played = await self._collect(current, generation)
+        played.append(await self._explored(generation))
         picked = curate([try_ for tries in played for try_ in tries], self._settings)
-        score = mean_score((one.hard, one.soft) for tries in played for one in tries)
+        score = mean_score((one.hard, one.soft) for tries in played for one in tries if one.policy != EXPLORED)
         if not picked.picked and not self._settings.data:
             return Adapted(Proposal(None, skipped="skip_no_examples"), None, score)
         learner = self._without_what_it_learned(current) if self._settings.distill else current
@@ -106,6 +108,13 @@ class AdapterLearner:
             ]
         self._monitor.ended(stage)
         return [one.result() for one in tries]
+
+    async def _explored(self, generation: int) -> list[Trajectory]:
+        count, world = self._settings.explore, self._workshop.project.world
+        if not count:
+            return []
+        require_explorable(world, self._learn)
+        return await explore(world, self._learn, count, seed_from("explore", self._seed, generation))
 
     def _without_what_it_learned(self, current: Policy) -> Policy:
         """The skill goes back to what it was at the start: what was learned as text is to become weights."""
@@ -178,7 +187,7 @@ class AdapterLearner:
         assessed: Score | None,
         generation: int,
     ) -> TrainingRecord:
-        tries = [one for sample in played for one in sample]
+        tries = [one for sample in played for one in sample if one.policy != EXPLORED]
         softs = [one.soft for one in tries]
         return TrainingRecord(
             generation=generation,

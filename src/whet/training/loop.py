@@ -27,15 +27,14 @@ from whet.core import (
 from whet.gate import mean_score, select_gate_score
 from whet.learners.skill import Advisor, Demonstrator, EpochEnd, SkillLearner, Teacher
 from whet.store import DecisionRow, MetaRow, PolicyRow
+from whet.training.adapters import write_best
 from whet.training.adapting import AdapterLearner
 from whet.training.config import Config, Lever
-from whet.training.folder import BEST
 from whet.training.judging import judge, not_worse, play_all
 from whet.training.monitor import Monitor, Stage
 from whet.training.records import RecordKind, Report, StepRecord, TrainingRecord
 from whet.training.reporting import Finals, make_report, write_report
 from whet.training.schedule import PlannedStep, plan
-from whet.training.skills import write_skill
 from whet.training.telling import told
 from whet.training.workshop import Workshop
 
@@ -140,7 +139,7 @@ class Training:
         self._finals.start, self._finals.best, self._finals.last = self._start, self._best, self._current
         why = stopped.message if stopped else ""
         report = make_report(self._workshop, self._finals, self._records, planned=len(self._plan), stopped=why)
-        write_skill(self._best.skill, self._workshop.folder / BEST)
+        write_best(self._best, self._workshop.folder)
         write_report(report, self._workshop.folder)
         await self._workshop.store.write(
             PolicyRow(self._best), DecisionRow(content_key("report"), "report", "", self._now(), report)

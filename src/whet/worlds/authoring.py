@@ -8,6 +8,7 @@
     close      optional: lets go of it
     aclose     optional: lets go of what is held for all sessions together; there may be others after it
     known_good optional: an answer that must pass
+    explore    optional: some valid answer, drawn by `rng`: what a learner may try beside the agent's own
     version    optional: a text to change when a verdict could; without it the world's source code is taken
     content    optional: all that decides a verdict beside tasks and keys, in place of version and settings
 
@@ -109,6 +110,16 @@ class AuthoredWorld:
                 raise TypeError(f"known_good must return text or None, not {type(answer).__name__}")
             return answer
 
+    def explore(self, task: Task, seed: int) -> str | None:
+        """Some valid answer, where the author can draw one."""
+        if self.hooks.explore is None:
+            return None
+        with faults(self.name, "explore", task.id):
+            answer = self.hooks.explore.now(task=task, rng=random.Random(seed))
+            if not isinstance(answer, str):
+                raise TypeError(f"explore must return text, not {type(answer).__name__}")
+            return answer
+
     def secrets(self, task: Task) -> tuple[str, ...]:
         """What the key of a task holds, as texts: for checks that no agent is shown it."""
         return tuple(as_text(value) for value in _leaves(self._key(task)))
@@ -188,6 +199,7 @@ class _Hooks:
         self.close = _optional(author, "close", _OFFERED)
         self.aclose = _optional(author, "aclose", ())
         self.known_good = _optional(author, "known_good", ("task", "key"))
+        self.explore = _optional(author, "explore", ("task", "rng"))
         self.tools: dict[str, Tool] = tools_of(author, where)
         self.answer_schema: dict[str, Any] | None = getattr(author, "answer_schema", None)
 

@@ -137,6 +137,9 @@ class GridCtf:
         }
         return Verdict(passed, outcome.score, _feedback(outcome, passed), facts)
 
+    def explore(self, rng: random.Random) -> str:
+        return msgspec.json.encode(random_strategy(rng)).decode()
+
     def known_good(self, task: Task) -> str:
         return msgspec.json.encode(optimum(seed_of(task)).strategy).decode()
 
