@@ -19,7 +19,7 @@ from whet.training.adapting import require_trainable, split_apart
 SMALL = """
 [world]
 use = "house_commands"
-train = 24
+train = 10
 selection = 6
 test = 4
 [target]
@@ -30,12 +30,12 @@ stop = ["\\n"]
 rendering = "plain"
 [skill]
 teacher = "demonstrations"
-examples = 24
-learning_rate = 24
+examples = 10
+learning_rate = 10
 schedule = "constant"
 [adapter]
 distill = true
-min_soft = 1.0
+min_soft = 0.5
 samples = 2
 steps = 3
 batch_size = 4
@@ -43,7 +43,8 @@ batch_size = 4
 rule = "off"
 [train]
 epochs = 1
-batch_size = 24
+batch_size = 10
+test = false
 levers = ["skill", "adapter"]
 [local]
 threads = 1
@@ -132,7 +133,7 @@ async def test_a_training_of_both_levers_that_was_killed_ends_like_one_that_was_
     for folder in folders:
         folder.mkdir()
         (folder / "whet.toml").write_text(SMALL)
-    kills = [await train(folders[0], models_home, after) for after in (15, -1)]
+    kills = [await train(folders[0], models_home, after) for after in (8, -1)]
     assert kills == [-signal.SIGKILL, -signal.SIGKILL]
     for folder in folders:
         assert await train(folder, models_home) == 0
