@@ -121,13 +121,15 @@ class Servers:
                 return current
             if path is not None:
                 self._wanted[adapter] = path
-            if self._opening is None:
+            # One that has just ended is still there until its callbacks run, and waiting for it would give them no turn.
+            if self._opening is None or self._opening.done():
                 self._opening = asyncio.create_task(self._open())
                 self._opening.add_done_callback(self._opened)
             await asyncio.shield(self._opening)
 
     def _opened(self, opening: asyncio.Task[None]) -> None:
-        self._opening = None
+        if self._opening is opening:
+            self._opening = None
         if not opening.cancelled():
             opening.exception()  # those who wait are told; often nobody waits any more
 
