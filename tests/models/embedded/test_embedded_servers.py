@@ -31,7 +31,7 @@ async def test_who_comes_in_the_moment_in_which_a_start_ends_gets_a_server_of_it
         return Stub()
 
     servers = Servers(start, lambda: Desk(2, 100))
-    assert await lease("first") == ["first"]
+    assert "first" in await lease("first")
     assert "second" in await late[0]
     assert len(starts) == 2
     await servers.close()
