@@ -121,7 +121,7 @@ class Servers:
                 return current
             if path is not None:
                 self._wanted[adapter] = path
-            # One that has just ended is still there until its callbacks run, and waiting for it would give them no turn.
+            # One that has just ended stands here until its callbacks run; waiting for it would give them no turn.
             if self._opening is None or self._opening.done():
                 self._opening = asyncio.create_task(self._open())
                 self._opening.add_done_callback(self._opened)
