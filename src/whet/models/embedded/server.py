@@ -51,7 +51,13 @@ class Server:
     def __init__(self, handle: list[Any], address: str, key: str, transport: Transport, timeout: float) -> None:
         self._handle = handle
         self._address = address
-        self._headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
+        # llama.cpp ends a connection after a while, a hundred requests or a stream, and does not say so beforehand:
+        # kept, it would fail the next who takes it. Over loopback a new one costs next to nothing.
+        self._headers = {
+            "authorization": f"Bearer {key}",
+            "content-type": "application/json",
+            "connection": "close",
+        }
         self._transport = transport
         self._timeout = timeout
 
@@ -84,9 +90,7 @@ class Server:
         """The same, its answer piece by piece. Closing it ends the generation."""
         told = msgspec.json.encode({**body, "stream": True})
         reader, decoder = EventReader(), msgspec.json.Decoder(type)
-        # llama.cpp ends the connection after a stream and does not say so: kept, it would fail the next who takes it.
-        headers = {**self._headers, "connection": "close"}
-        async with self._transport.stream(self._address + path, headers, told, self._timeout) as reply:
+        async with self._transport.stream(self._address + path, self._headers, told, self._timeout) as reply:
             if reply.status != 200:
                 raise _refused(HttpReply(reply.status, reply.headers, await reply.read()))
             async for chunk in reply.chunks():
