@@ -16,7 +16,7 @@ from whet.cli.options import closing
 
 SECTIONS: Mapping[str, Mapping[str, str]] = {
     "Start here": {
-        "demo": "Do the whole job once in a folder of its own: no key, no network.",
+        "demo": "A small model becomes good at a job, on this machine: no key.",
         "init": "Write a small working project to change.",
     },
     "Train and measure": {
