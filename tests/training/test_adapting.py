@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from whet.core import AdapterRef, ConfigError, InputError, Split, StoreError, Task
+from whet.core import AdapterRef, ConfigError, InputError, ModelRef, Policy, Split, StoreError, Task
 from whet.store import RunReader
 from whet.training import load_config, prepare, read_report
-from whet.training.adapters import Shelf
+from whet.training.adapters import Shelf, write_best
 from whet.training.adapting import require_trainable, split_apart
 
 SMALL = """
@@ -80,6 +80,20 @@ def test_an_adapter_that_is_nowhere_is_said_to_be(tmp_path: Path) -> None:
     file.parent.mkdir()
     file.write_bytes(b"GGUF")
     assert shelf(ref) == file
+
+
+def test_the_best_policy_is_written_with_an_adapter_that_was_published_before(tmp_path: Path) -> None:
+    ref = AdapterRef("f" * 32, "b")
+    published = tmp_path / "elsewhere" / "adapter.gguf"
+    published.parent.mkdir()
+    published.write_bytes(b"GGUF")
+    shelf = Shelf()
+    shelf.know(ref, published)
+    policy = Policy(ModelRef("local", "small"), adapter=ref)
+    write_best(policy, tmp_path / "run", shelf)
+    assert (tmp_path / "run/best/adapter/adapter.gguf").read_bytes() == b"GGUF"
+    write_best(policy.with_adapter(None), tmp_path / "run", shelf)
+    assert not (tmp_path / "run/best/adapter").exists()
 
 
 def test_a_model_whose_weights_are_elsewhere_cannot_learn_any(tmp_path: Path) -> None:

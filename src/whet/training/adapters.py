@@ -14,8 +14,8 @@ ADAPTERS = "adapters"
 FILE = "adapter.gguf"
 
 
-def write_best(policy: Policy, run: Path) -> None:
-    """The run's best policy as files: its skill, and its adapter beside it."""
+def write_best(policy: Policy, run: Path, shelf: Shelf) -> None:
+    """The run's best policy as files: its skill, and its adapter beside it, which may have been published before."""
     write_skill(policy.skill, run / BEST)
     place = run / BEST / "adapter"
     if policy.adapter is None:
@@ -23,7 +23,7 @@ def write_best(policy: Policy, run: Path) -> None:
         return
     beside = run / BEST / ".adapter.part"
     shutil.rmtree(beside, ignore_errors=True)
-    shutil.copytree(run / ADAPTERS / policy.adapter.fingerprint, beside)
+    shutil.copytree(shelf(policy.adapter).parent, beside)
     shutil.rmtree(place, ignore_errors=True)
     beside.rename(place)
 

@@ -98,7 +98,7 @@ class Training:
             for generation in range(1, self._generations + 1):
                 await self._sharpen(generation)
                 if self._adapting is not None:
-                    self._finals.skilled = self._best
+                    self._finals.skilled = self._finals.skilled or self._best
                     await self._adapt(self._adapting, generation)
             await baseline
             await self._let_the_last_compete()
@@ -139,7 +139,7 @@ class Training:
         self._finals.start, self._finals.best, self._finals.last = self._start, self._best, self._current
         why = stopped.message if stopped else ""
         report = make_report(self._workshop, self._finals, self._records, planned=len(self._plan), stopped=why)
-        write_best(self._best, self._workshop.folder)
+        write_best(self._best, self._workshop.folder, self._workshop.project.shelf)
         write_report(report, self._workshop.folder)
         await self._workshop.store.write(
             PolicyRow(self._best), DecisionRow(content_key("report"), "report", "", self._now(), report)

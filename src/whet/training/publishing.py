@@ -31,8 +31,8 @@ def draft_of(project: Project, folder: Path, registry: Registry, note: str = "")
         raise InputError(f"{folder.name} has not come to an end yet", hint="The same `whet train` goes on with it.")
     if report.best == report.start:
         raise InputError(f"{folder.name} kept nothing: its best policy is the one it started from")
-    policies = stored_policies(folder)
-    best = policies[report.best]
+    best = stored_policies(folder)[report.best]
+    project.shelf.look_in(folder / ADAPTERS)
     return Draft(
         best,
         report.world,
@@ -41,7 +41,7 @@ def draft_of(project: Project, folder: Path, registry: Registry, note: str = "")
         parents=tuple(record.id for record in registry.records(report.world) if record.policy == report.start),
         evidence=tuple(_measures(report)),
         proofs=tuple(proofs_in(folder, best)),
-        adapter=folder / ADAPTERS / best.adapter.fingerprint if best.adapter else None,
+        adapter=project.shelf(best.adapter).parent if best.adapter else None,
         note=note,
     )
 
