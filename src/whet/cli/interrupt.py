@@ -78,3 +78,16 @@ def _without_ctrl_c(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) ->
     """A second Ctrl-C that strikes inside a task is told once, by us, and not again as that task's own error."""
     if not isinstance(context.get("exception"), KeyboardInterrupt):
         loop.default_exception_handler(context)
+
+
+async def asked_to_end() -> None:
+    """Until Ctrl-C, or being asked to end. From then on Ctrl-C is Python's own again, and ends at once."""
+    loop = asyncio.get_running_loop()
+    asked = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, asked.set)
+    try:
+        await asked.wait()
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)

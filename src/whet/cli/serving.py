@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import click
 import msgspec
 
+from whet.cli.interrupt import asked_to_end
 from whet.cli.loading import config_file, load_project
 from whet.cli.numbers import plural
 from whet.cli.requests import Log, log_for
@@ -88,7 +88,7 @@ async def serve(plan: Plan, environ: Mapping[str, str], *, plain: bool, as_json:
                     _tell_unheld(log, switchboard.table, schemas)
                     log.show(gateway.turnstile)
                     async with _ticking(log, capture, clock):
-                        await _interrupted()
+                        await asked_to_end()
                     waiting = gateway.turnstile.inside + gateway.turnstile.waiting
                     log.line(f"ending: {plural(waiting, 'request')} under way" if waiting else "ending")
             finally:
@@ -166,16 +166,3 @@ async def _ticking(log: Log, capture: Capture | None, clock: Clock) -> AsyncGene
     finally:
         ticking.cancel()
         await asyncio.wait([ticking])
-
-
-async def _interrupted() -> None:
-    """Until Ctrl-C, or being asked to end. From then on Ctrl-C is Python's own again, and ends at once."""
-    loop = asyncio.get_running_loop()
-    asked = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, asked.set)
-    try:
-        await asked.wait()
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)

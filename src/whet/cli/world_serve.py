@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from whet.cli.checking import opened_judge
+from whet.cli.interrupt import asked_to_end
 from whet.cli.loading import load_project, names_config
 from whet.cli.options import CONFIG, examples
 from whet.core import InputError, World
@@ -88,7 +88,7 @@ async def _serve(name: str, limits: Limits, place: Place) -> None:
         click.echo(f"world {world.name} for trainers: {running.url}")
         click.echo(f"its agents: {running.agent_url} (each reset tells the rest of the address)")
         click.echo("Ctrl-C ends it.")
-        await _interrupted()
+        await asked_to_end()
     click.echo("ended", err=True)
 
 
@@ -104,7 +104,7 @@ async def _by_hand(name: str, host: str, port: int, *, stdio: bool, task: str | 
         begin = Reset(task_id=task, deferred=True)
         async with by_hand(Hub(world, tell=_log), begin, answered, _print_verdict) as server:
             playing = group.create_task(over_stdio(server) if stdio else over_http(server, host, port, _log))
-            interrupted = group.create_task(_interrupted())
+            interrupted = group.create_task(asked_to_end())
             await asyncio.wait([playing, interrupted], return_when=asyncio.FIRST_COMPLETED)
             interrupted.cancel()
             playing.cancel()
@@ -120,19 +120,6 @@ async def _opened(name: str) -> AsyncGenerator[World]:
     else:
         async with held(load_world(name, {}, base_dir=Path())) as world:
             yield world
-
-
-async def _interrupted() -> None:
-    """Until Ctrl-C, or being asked to end."""
-    loop = asyncio.get_running_loop()
-    asked = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, asked.set)
-    try:
-        await asked.wait()
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
 
 
 def _token(host: str, wanted: bool) -> str:
