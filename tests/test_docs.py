@@ -62,7 +62,7 @@ def test_the_first_commands_of_the_readme_are_targets_of_the_makefile() -> None:
 @pytest.mark.parametrize("text", blocks("toml"))
 def test_the_settings_of_the_readme_exist(text: str) -> None:
     base = {"world": {"use": "jsonl"}, "target": {"model": "openai/x"}}
-    config_from({**base, **tomllib.loads(text)})
+    assert config_from({**base, **tomllib.loads(text)}).target.model
 
 
 def test_links_of_the_readme_lead_somewhere() -> None:

@@ -63,10 +63,9 @@ class Demonstrated(msgspec.Struct, frozen=True):
 def command(folder: Path | None, quick: bool, grid_ctf: bool, scripted: bool, plain: bool, as_json: bool) -> None:
     """Take a small language model from useless to good at a job, on this machine, without a key.
 
-    A model of 135 million parameters learns the commands of a house: examples of its own right answers go into its
-    skill, what it then does becomes weights, a certificate proves the gain, and the gateway serves the result, measured
-    again through the official client. About ten minutes on two cores. The model is fetched once, with pip. Ctrl-C at
-    any point; the same command goes on.
+    A model of 135 million parameters learns the commands of a house: verified examples go into its skill, what it then
+    does becomes weights, a certificate proves the gain, and the gateway serves the result, measured again through the
+    official client. The model is fetched once, with pip. Ctrl-C at any point; the same command goes on.
     """
     if scripted:
         _scripted(folder or Path("whet-demo-scripted"), plain=plain, as_json=as_json)
