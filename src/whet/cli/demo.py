@@ -166,7 +166,10 @@ async def _served(project: Project, folder: Path, record: str) -> StageLine:
 
 def _print_next(folder: Path, done: Demonstrated) -> None:
     click.secho("\nTry next", bold=True)
-    click.echo(f"  whet serve                          an OpenAI-compatible server: model = {'house_commands'!r}")
+    if done.record:
+        click.echo("  whet serve                          an OpenAI-compatible server: model = 'house_commands'")
+    else:
+        click.echo("  whet demo                           the rest: weights, a certificate, a server")
     click.echo(f"  whet show -C {folder}              what was tried, kept, and what it cost")
     click.echo("  whet init my-project                a project of your own to start from")
     click.echo(f"\nThe report is {folder / 'runs' / done.run / PAGE}.")
